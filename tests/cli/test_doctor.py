@@ -183,7 +183,7 @@ def test_missing_browser_is_said(found, monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", ["click", "numpy", "lxml", "scrapy"])
+@pytest.mark.parametrize("package", ["click", "numpy", "lxml", "scrapy", "w3lib", "tldextract"])
 def test_doctor_runs_in_a_broken_installation(tmp_path, package):
     def tres(*words):
         program = [sys.executable, "-c", BROKEN, package, *words]
@@ -192,6 +192,7 @@ def test_doctor_runs_in_a_broken_installation(tmp_path, package):
     crawl = tres("crawl", "food", "--web", "synthetic")
     assert crawl.returncode == 1
     assert re.fullmatch(rf"tres: .*{package}.*: run `tres doctor`\n", crawl.stderr)
+    assert "Traceback" not in tres("--help").stderr
     doctor = tres("doctor")
     assert doctor.returncode == 1, doctor.stderr
     assert re.search(rf"^problem  packages .*cannot load.*{package}", doctor.stdout, re.MULTILINE)
