@@ -1,5 +1,6 @@
 """`tres doctor` on machines that lack something; the machine of the tests lacks nothing."""
 
+import os
 import re
 import subprocess
 import sys
@@ -197,3 +198,18 @@ def test_doctor_runs_in_a_broken_installation(tmp_path, package):
     assert doctor.returncode == 1, doctor.stderr
     assert re.search(rf"^problem  packages .*cannot load.*{package}", doctor.stdout, re.MULTILINE)
     assert doctor.stdout.endswith("A crawl cannot run here.\n")
+
+
+@pytest.mark.slow
+def test_models_of_the_project_are_looked_at(tmp_path):
+    (tmp_path / "own_settings.py").write_text("TRES_MODELS = 'none'\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "tres_scrapy.cli.main", "doctor"],
+        cwd=tmp_path,
+        env=os.environ | {"SCRAPY_SETTINGS_MODULE": "own_settings"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert re.search(r"^problem  topics .*none", done.stdout, re.MULTILINE), done.stdout

@@ -228,6 +228,7 @@ def project_settings() -> Settings:
     settings.setdict(given_settings(), "cmdline")
     if given.get("logfile"):
         settings.set("LOG_FILE", given["logfile"], "cmdline")
+        settings.set("LOG_ENABLED", True, "cmdline")
     if given.get("loglevel"):
         settings.set("LOG_LEVEL", given["loglevel"], "cmdline")
     if given.get("nolog"):

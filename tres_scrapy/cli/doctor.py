@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tres_scrapy.cli.command import Command, given_settings, refuse
+from tres_scrapy.cli.command import Command, given_settings, project_settings, refuse
 from tres_scrapy.cli.diagnosis import diagnose
 
 
@@ -21,5 +21,8 @@ def command(words: tuple[str, ...]) -> int:
     """
     if words:
         refuse("no arguments", words)
-    models = given_settings().get("TRES_MODELS")
+    try:
+        models = project_settings().get("TRES_MODELS")
+    except (ImportError, OSError):  # which it is about to say
+        models = given_settings().get("TRES_MODELS")
     return diagnose(Path(models) if models else None)
