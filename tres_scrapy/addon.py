@@ -143,8 +143,6 @@ class TresAddon:
         if Config.of(settings).web.kind is not None:
             for name, value in OFFLINE.items():
                 settings.set(name, value, "project")  # over the project's, under the user's -s
-            if not self._has_frontier:  # a spider of ours, which asks for it
-                settings.set("AUTOTHROTTLE_ENABLED", False, "project")
 
     def _add_frontier(self, settings: BaseSettings) -> None:
         if not self._follows_all:

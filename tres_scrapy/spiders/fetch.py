@@ -18,6 +18,7 @@ from tqdm import tqdm
 from twisted.python.failure import Failure
 
 from tres_scrapy.addon import TresAddon
+from tres_scrapy.config.config import Config
 from tres_scrapy.page.pdf_page import DocumentError, PdfReader, is_pdf, read_document
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.whole_file import whole_file
@@ -155,6 +156,8 @@ def run_politely(kind: type[S], settings: Settings, **arguments: Any) -> S:
     settings = settings.copy()
     for name, value in SETTINGS.items():
         settings.set(name, value, "project")  # a lower priority than the user's -s
+    if Config.of(settings).web.kind is not None:  # it needs no politeness
+        settings.set("AUTOTHROTTLE_ENABLED", False, "project")
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(kind)
     crawl = process.crawl(crawler, **arguments)
