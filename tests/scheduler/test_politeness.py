@@ -94,7 +94,9 @@ def test_clock_change_delays_nothing(scrapy, tmp_path, pages, days):
     """Twisted waits by the time of day: a hanging transfer would time out a day late."""
     pages.silent |= {f"http://{host}.test/{i}" for host in "abc" for i in (0, 3)}
     gaps = crawl(
-        *(scrapy, tmp_path, pages),
+        scrapy,
+        tmp_path,
+        pages,
         fetched=7,
         before=CLOCK_IS_SET.format(days=days),
         settings='"-s", "DOWNLOAD_TIMEOUT=2", "-a", "rest=0.1"',

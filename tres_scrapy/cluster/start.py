@@ -55,7 +55,7 @@ class Order:
 def crawl(order: Order) -> int:
     """Crawl; return the exit status.
 
-    Raise ConfigError, TresError, TresError or SnapshotError at the start.
+    Raise TresError at the start.
     """
     if order.address:
         require_cluster(order.address)

@@ -67,7 +67,7 @@ def _require(config: Config, topic: str) -> Path:
 
 
 def load_pack(config: Config) -> Pack:
-    """Load the pack that judges pages; raise ConfigError or TresError if that fails."""
+    """Load the pack that judges pages; raise TresError if that fails."""
     return Pack.load(require_pack(config))
 
 

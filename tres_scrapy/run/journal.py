@@ -275,7 +275,7 @@ def _check(database: Database, directory: Path, identity: Mapping[str, str]) -> 
     """Raise TresError if a job belongs to another crawl, ValueError if it is damaged."""
     written = dict(database.execute("SELECT name, value FROM meta"))
     for name, value in identity.items() if written else ():
-        found = str(written.get(name, ""))  # older jobs have keywords or a pack only
+        found = str(written.get(name, ""))
         if found != value:
             raise TresError(
                 f"JOBDIR {str(directory)!r} holds a crawl with {name} {_shown(found)}, "
