@@ -53,8 +53,6 @@ def test_options_become_spider_arguments(arguments):
         *("-a", "topic=food", "-a", f"seed={','.join(urls)}", "-a", "gamma=0.9"),
         *("-s", "RETRY_TIMES=0", "-s", "JOBDIR=j", "-s", "STATS_DUMP=0"),
     ]
-    words = ["-a", "budget=9", "-a", "collection=a.jsonl", "-s", "STATS_DUMP=0"]
-    assert arguments("refresh", "a.jsonl", "--budget", "9") == ["tres", "crawl", "refresh", *words]
 
 
 def test_words_without_scheme_are_urls(arguments):
@@ -93,15 +91,3 @@ def test_wrong_option_is_one_line(given, complaint, capsys):
 def test_wrong_value_is_found_at_once():
     with pytest.raises(SystemExit, match=r"^tres crawl: --pages 'x': must be a whole number"):
         command("crawl", "food", "--pages", "x")
-
-
-def test_some_options_take_several_words(capsys):
-    """As in `--max none 10`; one of them may have none."""
-    run = ("train", "a", "--keywords", "x", "--classifier", "words", "--relevant", "b", "c")
-    with pytest.raises(SystemExit, match="leave out --vectors and --beside"):
-        command(*run, "--beside")
-    with pytest.raises(SystemExit, match="leave out --vectors and --beside"):
-        command(*run, "--beside", "svm", "tfidf")
-    with pytest.raises(SystemExit, match="2"):
-        command(*run, "--irrelevant")
-    assert capsys.readouterr().err.startswith("tres train: --irrelevant needs a value; see")
