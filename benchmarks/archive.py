@@ -19,9 +19,8 @@ from tempfile import TemporaryDirectory
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from tres_scrapy.export.warc_record import Note, exchange_records, note_record
-from tres_scrapy.export.warc_writer import ArchiveWriter
-from tres_scrapy.middlewares.warc import exchange_of
+from tres_scrapy.export.archive import exchange_of
+from tres_scrapy.export.warc import ArchiveWriter, Note, exchange_records, note_record
 
 RESULTS = Path(__file__).parent / "results" / "archive.md"
 HEADERS = {

@@ -1,6 +1,6 @@
 """Records and exchanges as an archive stores them."""
 
-from tres_scrapy.export.warc_record import Exchange
+from tres_scrapy.export.warc import Exchange
 
 SOUP = b"<html><title>Leek soup</title><body>Simmer the leeks.</body></html>"
 HTML = [("Content-Type", "text/html; charset=utf-8")]

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 from scrapy.core.engine import ExecutionEngine
 
-from tres_scrapy.downloader.wake import wake
+from tres_scrapy.downloader.engine import wake
 
 
 def test_wake_schedules_next_request():

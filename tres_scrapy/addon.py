@@ -17,33 +17,28 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.download import NEVER
 from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.downloader.delay import CrawlDelay, SharedAddresses
+from tres_scrapy.downloader.engine import SteadyClock
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import OtherRetries, give_kinds, replace_middleware
 from tres_scrapy.downloader.rendering import Rendering
-from tres_scrapy.downloader.request import follows_links
+from tres_scrapy.downloader.request import crawls, follows_links
 from tres_scrapy.downloader.robots import wait_for_robots
-from tres_scrapy.export.archive import Archive
+from tres_scrapy.export.archive import Archive, ArchiveMiddleware
 from tres_scrapy.export.csv_table import CsvPipeline
-from tres_scrapy.export.json_lines import JsonLinesPipeline
 from tres_scrapy.export.known import NewnessPipeline
 from tres_scrapy.export.metrics import Metrics
-from tres_scrapy.export.output_file import FeedFlush
+from tres_scrapy.export.output_file import FeedFlush, JsonLinesPipeline
 from tres_scrapy.export.parquet import FORMAT, ParquetItemExporter, check_parquet
-from tres_scrapy.extensions.clock import SteadyClock
-from tres_scrapy.extensions.command import crawls
 from tres_scrapy.extensions.dashboard import Dashboard
-from tres_scrapy.extensions.offline_web import OfflineWeb
+from tres_scrapy.extensions.offline_web import OfflineProxyMiddleware, OfflineWeb
 from tres_scrapy.extensions.own_queue import keep_as_json
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.sitemaps import Sitemaps
 from tres_scrapy.extensions.spider_state import JsonSpiderState
-from tres_scrapy.middlewares.charset import CharsetMiddleware
-from tres_scrapy.middlewares.credential import CredentialMiddleware
-from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
+from tres_scrapy.middlewares.message import CharsetMiddleware, CredentialMiddleware
 from tres_scrapy.middlewares.reward import RewardMiddleware
-from tres_scrapy.middlewares.warc import ArchiveMiddleware
 from tres_scrapy.scheduler import TreeFrontierScheduler
 
 Components = dict[str, dict[type, int | None]]

@@ -25,9 +25,9 @@ from tres_scrapy.crawl.availability import Availability, Slot
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
 from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.downloader.delay import SharedAddresses
+from tres_scrapy.downloader.engine import is_under_way, wake
 from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START
-from tres_scrapy.downloader.wake import is_under_way, wake
 from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.extensions.session import CrawlSession

@@ -20,8 +20,7 @@ from scrapy.utils.test import get_crawler
 from fuzzing.mutation import CHARSETS, TEXTS, changed, page, url
 from tres_scrapy.downloader.refusal import BoundedCompression, MetaRefreshes, Redirects
 from tres_scrapy.downloader.robots import LONG
-from tres_scrapy.middlewares.charset import CharsetMiddleware
-from tres_scrapy.middlewares.credential import CredentialMiddleware, LogFilter
+from tres_scrapy.middlewares.message import CharsetMiddleware, CredentialMiddleware, LogFilter
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.page.robots import own_rules
 

@@ -13,7 +13,7 @@ import pytest
 from archived import answered
 from conftest import PROJECT, TRES, command, running
 
-from tres_scrapy.export.warc_record import Note, exchange_records, info_record, note_record
+from tres_scrapy.export.warc import Note, exchange_records, info_record, note_record
 from tres_scrapy.lab import comparison_plot as plot
 from tres_scrapy.lab.condition import Conditions
 from tres_scrapy.lab.result import Run, read_results

@@ -9,7 +9,7 @@ import pytest
 from archived import HTML, answered
 from soup import FOOD, OTHER, link
 
-from tres_scrapy.export.warc_record import exchange_records
+from tres_scrapy.export.warc import exchange_records
 
 HUB = "http://hub.test/a-long-list-of-the-best-recipes/of/many/kitchens/by/their/cooks.html"
 POOR, DEAD = "http://poor.test/", "http://dead.test/"

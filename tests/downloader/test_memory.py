@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.downloader import memory
-from tres_scrapy.downloader.memory import CERTAIN, RETRIAL, DomainMemory
+from tres_scrapy.downloader import rendering
+from tres_scrapy.downloader.rendering import CERTAIN, RETRIAL, DomainMemory
 
 
 def taught(*helped):
@@ -78,7 +78,7 @@ def test_link_to_elsewhere_is_refused(tmp_path):
 
 
 def test_domains_used_long_ago_are_forgotten(monkeypatch):
-    monkeypatch.setattr(memory, "LARGEST", 2)
+    monkeypatch.setattr(rendering, "LARGEST", 2)
     domains = DomainMemory()
     for domain in ("a.test", "b.test", "a.test", "c.test"):
         domains.learn(domain, helped=True)

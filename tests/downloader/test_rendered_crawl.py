@@ -23,10 +23,9 @@ from scrapy.utils.test import get_crawler
 from tres_scrapy.addon import TresAddon
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.downloader.browser import find_browser
-from tres_scrapy.downloader.memory import CERTAIN
-from tres_scrapy.downloader.rendering import MEMORY, Rendering
+from tres_scrapy.downloader.rendering import CERTAIN, MEMORY, Rendering
 from tres_scrapy.downloader.request import LEASE, RECEIVED
-from tres_scrapy.middlewares.warc import ArchiveMiddleware
+from tres_scrapy.export.archive import ArchiveMiddleware
 from tres_scrapy.page.empty_page import Content
 from tres_scrapy.url.message import TresError
 

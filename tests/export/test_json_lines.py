@@ -8,7 +8,7 @@ from scrapy.settings import Settings
 from test_finding import ITEM
 
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.export.json_lines import JsonLinesPipeline
+from tres_scrapy.export.output_file import JsonLinesPipeline
 from tres_scrapy.report.record_file import SUFFIX, open_to_write
 
 

@@ -7,7 +7,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from tres_scrapy.export.warc_record import (
+from tres_scrapy.export.warc import (
     Exchange,
     Note,
     exchange_records,

@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from tres_scrapy.export import warc_writer as module
-from tres_scrapy.export.warc_writer import ArchiveWriter, repair
+from tres_scrapy.export import warc as module
+from tres_scrapy.export.warc import ArchiveWriter, repair
 
 RECORDS = [b"WARC/1.1\r\n" + name + b" page" * 500 + b"\r\n\r\n" for name in (b"one", b"two")]
 

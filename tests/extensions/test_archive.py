@@ -14,9 +14,8 @@ from warcio.archiveiterator import ArchiveIterator
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.crawl.reward import Verdict
-from tres_scrapy.export.archive import FIELDS, Archive
+from tres_scrapy.export.archive import FIELDS, Archive, exchange_of
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.middlewares.warc import exchange_of
 
 ANSWER = HtmlResponse(
     "http://a.test/",

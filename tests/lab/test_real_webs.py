@@ -10,7 +10,7 @@ import pytest
 from archived import answered
 from conftest import PROJECT
 
-from tres_scrapy.export.warc_record import exchange_records
+from tres_scrapy.export.warc import exchange_records
 from tres_scrapy.lab.result import Result, Run, Series
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 

@@ -15,7 +15,7 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.export.warc_record import exchange_records
+from tres_scrapy.export.warc import exchange_records
 from tres_scrapy.lab import simulation as module
 from tres_scrapy.lab.policies import ache
 from tres_scrapy.lab.policies.inputs import with_graph

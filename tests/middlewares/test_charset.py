@@ -2,7 +2,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from tres_scrapy.middlewares.charset import CharsetMiddleware
+from tres_scrapy.middlewares.message import CharsetMiddleware
 
 URL = "http://a.test/"
 

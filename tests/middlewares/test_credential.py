@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.http import Response
 from soup import FOOD
 
-from tres_scrapy.middlewares.credential import CredentialMiddleware, LogFilter
+from tres_scrapy.middlewares.message import CredentialMiddleware, LogFilter
 
 SECRET = "s3cret"  # noqa: S105 - not a real one
 

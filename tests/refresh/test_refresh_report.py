@@ -12,7 +12,7 @@ from tres_scrapy.refresh.request import PageAnswer
 from tres_scrapy.refresh.settings import RefresherOptions
 from tres_scrapy.refresh.store import Store
 from tres_scrapy.refresh.text_change import PageChange, side_by_side
-from tres_scrapy.report.chart_page import plotly_script
+from tres_scrapy.report.chart import plotly_script
 
 
 @pytest.fixture

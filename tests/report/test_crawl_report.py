@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.report.chart_page import plotly_script
+from tres_scrapy.report.chart import plotly_script
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.crawl_report import render, web_link, write_report
 from tres_scrapy.report.record import Record

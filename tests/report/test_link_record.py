@@ -13,7 +13,7 @@ from tres_scrapy.links.code import BITS, CueGroup, coded, url_codes, url_texts
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.view import View
 from tres_scrapy.report import link_part
-from tres_scrapy.report.chart_page import plotly_script
+from tres_scrapy.report.chart import plotly_script
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.explanation import FetchExplanation

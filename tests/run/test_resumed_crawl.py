@@ -26,7 +26,7 @@ runpy.run_module("scrapy", run_name="__main__")
 """
 FULL_DISK = """
 import resource, runpy, signal
-from tres_scrapy.export.json_lines import JsonLinesPipeline
+from tres_scrapy.export.output_file import JsonLinesPipeline
 process_item = JsonLinesPipeline.process_item
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 def fill(self, item):
@@ -41,7 +41,7 @@ runpy.run_module("scrapy", run_name="__main__")
 """
 KILLED_BEFORE_THE_ITEM = """
 import os, runpy
-from tres_scrapy.export.json_lines import JsonLinesPipeline
+from tres_scrapy.export.output_file import JsonLinesPipeline
 process_item = JsonLinesPipeline.process_item
 def die(self, item):
     if self._written == 2:

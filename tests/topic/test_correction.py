@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.topic.regression import fit_correction
+from tres_scrapy.topic.fit import fit_correction
 
 GROUPS = np.kron(np.eye(2), np.ones((5, 5)))  # two kinds of five equal texts
 

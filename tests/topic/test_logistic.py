@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from tres_scrapy.topic.regression import Bags, fit_line, fit_logistic
+from tres_scrapy.topic.fit import Bags, fit_line, fit_logistic
 
 
 @pytest.fixture

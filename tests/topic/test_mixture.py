@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.topic.classifier import sigmoid
-from tres_scrapy.topic.mixture import BOUNDS, FIRST, fit_mixture, lift
+from tres_scrapy.topic.fit import BOUNDS, FIRST, fit_mixture, lift
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.8])

@@ -15,8 +15,7 @@ from tres_scrapy.crawl.assembly import threshold_of
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.judge_process import PageError, Task, Worker, WorkerError
-from tres_scrapy.topic.own_judge import OwnJudge
-from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.pack import OwnJudge, Pack
 from tres_scrapy.url.message import TresError
 
 FOOD = PROJECT / "models" / "food"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tres_scrapy.report.chart_page import plotly_script
+from tres_scrapy.report.chart import plotly_script
 from tres_scrapy.topic.classifier import Calibration
 from tres_scrapy.training.document import Document
 from tres_scrapy.training.report import write_report

@@ -64,7 +64,7 @@ def commands() -> list[str]:
 def overview() -> str:
     """Return what can be done, the topics, and the crawls of this folder, running ones first."""
     try:
-        from tres_scrapy.report.overview import crawls_here  # noqa: PLC0415 - NumPy may be missing
+        from tres_scrapy.report.record_path import crawls_here  # noqa: PLC0415 - NumPy may be missing
         from tres_scrapy.topic.shipped import HERE, shipped_models, topics  # noqa: PLC0415
     except (ImportError, OSError) as error:
         sys.exit(f"tres: {first_line(error)}: run `tres doctor`")

@@ -16,8 +16,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.parser import joined, seeds
 from tres_scrapy.config.typed import option_of
 from tres_scrapy.spiders.seeds import rate_seeds
-from tres_scrapy.topic.seed_rating import ranked
-from tres_scrapy.topic.seed_table import advice, table
+from tres_scrapy.topic.seed_rating import advice, ranked, table
 
 SETTINGS: Final = ("keywords", "models", "web", "web_data")  # that are options here
 

@@ -37,7 +37,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
-from tres_scrapy.downloader.wake import wake
+from tres_scrapy.downloader.engine import wake
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession

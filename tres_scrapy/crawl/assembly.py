@@ -18,8 +18,7 @@ from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.model import NO_PRIOR
-from tres_scrapy.topic.own_judge import OWN_THRESHOLD
-from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.pack import OWN_THRESHOLD, Pack
 from tres_scrapy.topic.shipped import packs, topics
 from tres_scrapy.url.message import plainly
 

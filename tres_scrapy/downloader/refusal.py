@@ -29,8 +29,8 @@ from scrapy.utils.misc import load_object
 from twisted.internet.error import ConnectError, ConnectionDone, ConnectionLost
 
 from tres_scrapy.crawl.failure import REDIRECT_LIMIT, Failure, seconds_of
+from tres_scrapy.downloader.engine import is_closing
 from tres_scrapy.downloader.request import LEASE, follows_links
-from tres_scrapy.downloader.wake import is_closing
 
 IGNORED: Final = "ignored"  # the kind of a request that another middleware refused
 TOO_LARGE: Final = "too_large"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.http.headers import Headers
 from scrapy.utils.request import request_from_dict
 
@@ -27,6 +28,7 @@ START = "is_start_request"  # Scrapy's key of Request.meta
 PROXIES = ("proxy", "_auth_proxy", "_scheme_proxy")
 _BYTES = "latin-1"  # maps every byte to a character
 _FIELDS = frozenset(Request.attributes)
+COMMANDS: Final = "scrapy.commands."  # `fetch`, `parse`, `check` and `bench` bring their own start
 
 
 def follows_links(spider: Spider | type[Spider] | None) -> bool:
@@ -102,3 +104,14 @@ def _request(fields: dict[str, Any], spider: Spider) -> Request:
         for name, values in fields["headers"]
     }
     return request_from_dict(fields, spider=spider)
+
+
+def crawls(crawler: Crawler) -> bool:
+    """Return whether a crawler runs a spider to its end.
+
+    `scrapy shell` makes a crawler that never crawls; other commands give their spider another
+    start, or bring their own spider.
+    """
+    spider = crawler.spidercls
+    owners = (spider.__module__, getattr(spider.start, "__module__", ""))
+    return crawler.crawling and not any(owner.startswith(COMMANDS) for owner in owners)

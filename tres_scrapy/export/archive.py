@@ -1,4 +1,4 @@
-"""The extension that archives the crawl in a WARC file."""
+"""The extension that archives the crawl in a WARC file, and the middleware that feeds it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import logging
 from functools import partial
 from typing import Final, Self
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 
 from tres_scrapy.config.config import Config
@@ -17,15 +18,16 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.typed import named
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
+from tres_scrapy.downloader.request import LEASE, RECEIVED, header_pairs
 from tres_scrapy.export.output_file import beside
-from tres_scrapy.export.warc_record import (
+from tres_scrapy.export.warc import (
+    ArchiveWriter,
     Exchange,
     Note,
     exchange_records,
     info_record,
     note_record,
 )
-from tres_scrapy.export.warc_writer import ArchiveWriter
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.url.message import plainly
@@ -45,6 +47,9 @@ FIELDS: Final = {  # of metadata records, and their meaning
     "again": "`true` if the crawl was killed while it fetched this page before: then earlier "
     "responses of this URL, if any, have no verdict",
 }
+# Why a body is incomplete, by flag of the response
+TRUNCATED: Final = {"dataloss": "disconnect", "partial": "disconnect", "download_stopped": "length"}
+
 
 logger = logging.getLogger(__name__)
 
@@ -160,3 +165,44 @@ def _facts(crawler: Crawler, config: Config) -> dict[str, str]:
         "policy": config.policy,
         "seeds": " ".join(seeds[:MOST_SEEDS]),
     }
+
+
+class ArchiveMiddleware:
+    """Passes each response to the archive as it was received.
+
+    Runs between HttpCompression, which decompresses bodies, and CredentialMiddleware.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        archive = crawler.get_extension(Archive)
+        if archive is None:
+            raise NotConfigured
+        archive.open()
+        return cls(archive)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        received = request.meta.pop(RECEIVED, response)  # not the page as a browser rendered it
+        await self._archive.add(request.meta.get(LEASE), exchange_of(request, received))
+        return response
+
+
+def exchange_of(request: Request, response: Response) -> Exchange:
+    """Return a response and its request as an exchange to archive."""
+    through_proxy = bool(request.meta.get("proxy"))  # then the IP address is the proxy's
+    cut = (TRUNCATED[flag] for flag in response.flags if flag in TRUNCATED)
+    return Exchange(
+        url=response.url,
+        method=request.method,
+        asked=header_pairs(request.headers),
+        sent=request.body,
+        status=response.status,
+        headers=header_pairs(response.headers),
+        body=response.body,
+        ip=str(response.ip_address) if response.ip_address and not through_proxy else None,
+        protocol=response.protocol or "HTTP/1.1",
+        truncated=next(cut, ""),
+    )

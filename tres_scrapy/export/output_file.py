@@ -1,24 +1,33 @@
-"""The files of a crawl's output: their names, their loss-free writing, and when it fails."""
+"""The JSON lines of a crawl: their loss-free writing, and what happens when it fails."""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Final, Self, TextIO
+from typing import Any, Final, Self, TextIO
 
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
 
+from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import named, typed
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.export.parquet import FORMAT
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.url.message import plainly
+from tres_scrapy.items import RelevantPage
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.report.record_path import find_record
+from tres_scrapy.url.message import plainly, plural
+from tres_scrapy.url.whole_file import drop_torn_line
 
 OUTPUT_FAILED: Final = "output_failed"
 
@@ -107,3 +116,119 @@ class FeedFlush:
                 assert session is not None  # the add-on installs both
                 end_crawl(slot.uri, error, session.job, session.stop)
                 return
+
+
+class JsonLinesPipeline(LineFile):
+    """Appends each relevant page to the crawl's output file and flushes it.
+
+    All items are passed on unchanged, also to Scrapy's feeds.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        job: Job | None = None,
+        stop: Callable[[str], None] = lambda reason: None,
+    ) -> None:
+        super().__init__(path, job, stop)
+        self._written = 0
+        self._is_continued = False  # whether the file held pages before
+        self._held: set[str] = set()  # URLs of items to export again that the file holds
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        config = Config.of(crawler.settings)
+        if config.output.file is None and not follows_links(crawler.spider):
+            raise NotConfigured  # a spider of another project exports its own items
+        session = crawler.get_extension(CrawlSession)
+        assert session is not None  # the add-on installs both
+        if not config.output.append:
+            _refuse_other_topic(session.output, str(config.topic))
+        pipeline = cls(session.output, session.job, session.stop)
+        pipeline.open()
+        return pipeline
+
+    def open(self) -> None:
+        """Open the file; raise ConfigError if it cannot be written.
+
+        An error in Scrapy's open_spider would come after the crawl began, with tracebacks.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            drop_torn_line(self.path)
+            self._file = self.path.open("a", encoding="utf-8")
+            self._is_continued = self.path.is_file() and self._file.tell() > 0
+            if self._job is not None and self._job.unexported:
+                self._find_held(self._job)
+        except OSError as error:
+            raise ConfigError(
+                f"{named('TRES_OUTPUT')} cannot be written: {plainly(error)}"
+            ) from None
+
+    def _find_held(self, job: Job) -> None:
+        """Find the items that a killed crawl had written, but perhaps not exported elsewhere."""
+        urls = {item.url for item in job.unexported if isinstance(item, RelevantPage)}
+        with self.path.open(encoding="utf-8", errors="replace") as lines:
+            self._held = {url for line in lines if (url := _url_of(line)) in urls}
+
+    def close_spider(self) -> None:
+        if self._file is None:
+            return
+        empty, pages = not self._file.tell(), plural(self._written, "relevant page")
+        self._file.close()
+        if self._is_continued:
+            logger.info(
+                "Wrote %d %s since this start to %s, %d in all",
+                self._written,
+                pages,
+                self.path,
+                _count_lines(self.path),
+            )
+        elif self._written:
+            logger.info("Wrote %d %s to %s", self._written, pages, self.path)
+        if empty and self.path.is_file():  # not a device such as /dev/null
+            logger.info("No relevant pages: %s is not written", self.path)
+            self.path.unlink()  # an empty file would only mislead
+
+    def process_item(self, item: Any) -> Any:
+        if not isinstance(item, RelevantPage) or self._file is None:
+            return item
+        if item.url in self._held:
+            self._held.remove(item.url)
+        else:
+            try:
+                self.append(json.dumps(asdict(item), ensure_ascii=False) + "\n")
+                self._written += 1
+            except OSError as error:
+                self.fail(error)
+        return item
+
+
+def _refuse_other_topic(path: Path, topic: str) -> None:
+    """Raise ConfigError if a file holds anything but pages of a topic, as far as can be known."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        held = "" if _url_of(next(lines, "")) else "something other than pages"
+    with suppress(RecordError):
+        with Record(find_record(path)) as record:
+            before = record.meta()["topic"]
+        if before != topic:
+            held = f"pages of the topic {before!r}"
+    if held:
+        raise ConfigError(
+            f"{named('TRES_OUTPUT')} {str(path)!r} holds {held}: name another file, or add "
+            f"{typed('append', True)}"
+        )
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as lines:
+        return sum(1 for _ in lines)
+
+
+def _url_of(line: str) -> str:
+    try:
+        return str(json.loads(line)["url"])
+    except (ValueError, KeyError, TypeError):  # not a line of ours
+        return ""

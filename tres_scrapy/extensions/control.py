@@ -13,8 +13,8 @@ from scrapy.utils.defer import deferred_from_coro
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import parted, seeds
+from tres_scrapy.downloader.engine import wake
 from tres_scrapy.downloader.request import SAMPLE, follows_links
-from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.live.steering import (
     ENDING,

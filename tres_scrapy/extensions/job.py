@@ -1,17 +1,20 @@
-"""Saves the crawl in JOBDIR, so that it can be killed and resumed."""
+"""Saves the crawl in JOBDIR, so that it can be killed and resumed; items wait there as JSON."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sqlite3
+import sys
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, ParamSpec, Self
+from typing import Any, Final, ParamSpec, Self
 
-from scrapy import Request, Spider, signals
+from itemadapter import ItemAdapter
+from scrapy import Item, Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
@@ -24,18 +27,20 @@ from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
-from tres_scrapy.extensions.kept_item import dump_item, load_item
+from tres_scrapy.items import RelevantPage, item_class
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import bookings, interrupted, items, marks, recover, requests
 from tres_scrapy.topic.shipped import TOPIC_FILE
-from tres_scrapy.url.message import plural
+from tres_scrapy.url.message import TresError, plural
 
 JOB_FAILED = "job_failed"
 _CAP = "max_per_domain"
 _ASKED = "sitemaps of "  # before the origin of a host
 
 P = ParamSpec("P")
+_LONGEST: Final = 100  # characters quoted of a name from a file
+
 
 logger = logging.getLogger(__name__)
 
@@ -290,3 +295,35 @@ def _judge_of(config: Config) -> dict[str, str]:
 
 def _hash(text: bytes) -> str:
     return sha256(text).hexdigest()[:12]
+
+
+def dump_item(item: Any) -> str:
+    """Return an item as JSON; raise ValueError or TypeError if JSON cannot store all of it."""
+    kind = type(item)
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    text = json.dumps([name, ItemAdapter(item).asdict()])
+    if load_item(text) != item:
+        raise ValueError("it holds values that JSON cannot store")
+    return text
+
+
+def load_item(text: str) -> Any:
+    """Return the item that `dump_item` wrote, without importing the module that the text names.
+
+    Raise TresError if that module is not loaded, ValueError or LookupError if the text is not such
+    an item or cannot be exported.
+    """
+    name, fields = json.loads(text)
+    json.dumps(fields, ensure_ascii=False).encode()  # raises UnicodeEncodeError: not exportable
+    module, _, path = str(name).partition(":")
+    if module not in sys.modules:
+        raise TresError(
+            f"JOBDIR holds items of a class {path[:_LONGEST]!r} that is not loaded yet: "
+            f"import {module[:_LONGEST]!r} at the top of the spider's file, then resume"
+        )
+    kind = attrgetter(path)(sys.modules[module])
+    if not (isinstance(kind, type) and ItemAdapter.is_item_class(kind)):
+        raise ValueError(f"{str(name)!r} is not a class of items")
+    if kind is RelevantPage:
+        kind = item_class(fields)
+    return kind(fields) if issubclass(kind, dict | Item) else kind(**fields)

@@ -1,4 +1,4 @@
-"""The extension that starts an offline web for the crawl and logs what that web counted."""
+"""The extension that starts an offline web for the crawl, and the middleware that leads to it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
@@ -94,3 +94,20 @@ class OfflineWeb:
         if count["pages"]:
             session = self._crawler.get_extension(CrawlSession)
             logger.info(in_words(count, 0 if session is None else session.crawl.pages))
+
+
+class OfflineProxyMiddleware:
+    """Makes the offline web the proxy of every request, robots.txt included."""
+
+    def __init__(self, proxy: str) -> None:
+        self._proxy = proxy
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        offline_web = crawler.get_extension(OfflineWeb)
+        if offline_web is None:
+            raise NotConfigured
+        return cls(offline_web.proxy)
+
+    def process_request(self, request: Request) -> None:
+        request.meta["proxy"] = self._proxy

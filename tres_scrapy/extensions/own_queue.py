@@ -1,9 +1,11 @@
-"""Scrapy's scheduler for the requests that are not samples of the frontier."""
+"""Scrapy's own scheduler and duplicate filter, for a project's requests."""
 
 from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Iterable
+from copy import copy
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -11,14 +13,15 @@ from queuelib.queue import FifoDiskQueue, LifoDiskQueue
 from scrapy import Request, Spider
 from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
-from scrapy.dupefilters import BaseDupeFilter
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from scrapy.squeues import PickleFifoDiskQueue, PickleLifoDiskQueue
 from scrapy.utils.httpobj import urlparse_cached
-from scrapy.utils.misc import load_object
+from scrapy.utils.misc import build_from_crawler, load_object
+from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.defer import Deferred
 
-from tres_scrapy.downloader.request import PROXIES, dump_request, load_request
+from tres_scrapy.downloader.request import PROXIES, dump_request, follows_links, load_request
 
 WEB: Final = frozenset({"http", "https"})
 # Scrapy's names in JOBDIR: requests, which of its queues hold some, and fingerprints.
@@ -136,3 +139,54 @@ def keep_as_json(settings: BaseSettings) -> None:
         if ours is not None:
             asked = settings.getpriority(name) or 0
             settings.set(name, ours, max(asked, SETTINGS_PRIORITIES["addon"]))
+
+
+class OwnDupeFilter:
+    """Holds the filter of DUPEFILTER_CLASS; `is_default` if it is the one of Scrapy's defaults."""
+
+    def __init__(
+        self, dupefilter: BaseDupeFilter, spider: Spider, *, is_default: bool = False
+    ) -> None:
+        self.filter = dupefilter
+        self.is_default = is_default
+        self._spider = spider
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        wanted = load_object(crawler.settings["DUPEFILTER_CLASS"])
+        is_default = (
+            wanted is RFPDupeFilter and type(crawler.request_fingerprinter) is RequestFingerprinter
+        )
+        assert crawler.spider is not None
+        keeps = is_default and not follows_links(crawler.spider)
+        if keeps and crawler.settings["JOBDIR"]:
+            discard_unclean(crawler.settings["JOBDIR"])
+        owner = crawler if keeps else _without_job(crawler)
+        return cls(build_from_crawler(wanted, owner), crawler.spider, is_default=is_default)
+
+    def remember(self, urls: Iterable[str]) -> None:
+        """Mark the URLs of an interrupted crawl as seen, unless the frontier does so."""
+        for url in urls if not self.is_default else ():
+            self.filter.request_seen(Request(url))
+
+    def drops(self, request: Request) -> bool:
+        """Return whether the project's own filter drops a request; if so, let it log that."""
+        if request.dont_filter or not self.filter.request_seen(request):
+            return False
+        self.log(request)
+        return True
+
+    def log(self, request: Request) -> None:
+        """Log and count that a request is dropped as a duplicate, as Scrapy does."""
+        self.filter.log(request, self._spider)
+
+
+def _without_job(crawler: Crawler) -> Crawler:
+    """Return the crawler as if it had no JOBDIR.
+
+    A page that was not booked when the crawl was killed is fetched again. If the filter had saved
+    the links of that page in JOBDIR, they would count as seen and be lost.
+    """
+    alike = copy(crawler)
+    alike.settings = Settings({**crawler.settings, "JOBDIR": None})
+    return alike

@@ -11,8 +11,8 @@ from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
 from tres_scrapy.downloader.request import ASIDE, OWN, SAMPLE
-from tres_scrapy.extensions.dupefilter import OwnDupeFilter
 from tres_scrapy.extensions.job import Job
+from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.ledger import origin_of
 from tres_scrapy.frontier.store import SampleStore

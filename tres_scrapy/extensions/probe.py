@@ -14,7 +14,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.health import Health
-from tres_scrapy.downloader.wake import is_closing, wake
+from tres_scrapy.downloader.engine import is_closing, wake
 from tres_scrapy.extensions.ending import UNREACHABLE
 
 TIMEOUT: Final = 10.0  # seconds for an answer to a probe

@@ -28,10 +28,10 @@ from tres_scrapy.crawl.health import Health
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.visit import Visit, count_foreign, text_of
 from tres_scrapy.downloader.request import LEASE, follows_links
-from tres_scrapy.extensions.dupefilter import OwnDupeFilter
 from tres_scrapy.extensions.ending import Ending
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
+from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.topic_source import new_folder, task_of
 from tres_scrapy.frontier.admission import OUT_OF_SCOPE, Outlinks

@@ -19,8 +19,8 @@ from scrapy.robotstxt import RobotParser
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
+from tres_scrapy.downloader.engine import wake
 from tres_scrapy.downloader.request import follows_links
-from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.page.sitemap import INDEX

@@ -27,11 +27,12 @@ from tres_scrapy.report.chart import (
     Chart,
     bar_layout,
     bars,
+    chart_page,
     layout,
     line,
     steps,
+    write_page,
 )
-from tres_scrapy.report.chart_page import chart_page, write_page
 from tres_scrapy.report.crawl_report import web_link
 
 COLOURS: Final = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.crawl.crawl import DATA
-from tres_scrapy.report.chart_page import chart_page, write_page
+from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.learned_chart import PREFIX
 from tres_scrapy.report.record import Record

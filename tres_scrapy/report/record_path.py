@@ -1,8 +1,9 @@
-"""The path of a crawl's record."""
+"""Where the records of crawls are, and a line about each of them."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from time import time
 from typing import Final
 
 from tres_scrapy.config.guest import offered
@@ -12,6 +13,8 @@ from tres_scrapy.report.record_file import IN_JOB, SUFFIX, RecordError
 SHARD: Final = "shard-"  # and its number: the JOBDIR of a shard, in the folder of its crawl
 PART: Final = ".part"  # ends the name of a folder that is not complete yet
 REPORT: Final = ".html"
+SHOWN: Final = 5  # crawls
+FRESH: Final = 60.0  # seconds; a crawl that has written since then is running
 
 
 def record_path(output: Path, job: str | None, started: str, topic: str) -> Path:
@@ -105,3 +108,44 @@ def _output(path: Path) -> Path:
             return Path(record.meta().get("output", ""))
     except RecordError:
         return Path()
+
+
+def crawls_here() -> str:
+    """Return a line about each of the latest crawls of this folder, running ones first."""
+    lines = [line for path in records_below()[:SHOWN] if (line := _described(path))]
+    if not lines:
+        return "No crawl has written to this folder."
+    lines.sort(key=lambda line: not line.startswith("  runs"))
+    return "\n".join(["Crawls in this folder, the latest first:", *lines])
+
+
+def _described(path: Path) -> str:
+    """Return a line about the crawl of a record; "" if it cannot be read."""
+    try:
+        with Record(path) as record:
+            meta, asked = record.meta(), record.settings().get("TRES_PAGES")
+            count = record.count()
+    except RecordError:
+        return ""
+    pages = sum(count.get(kind, 0) for kind in ("relevant", "irrelevant", "copy"))
+    of_limit = f" of {int(asked):,}" if asked else ""
+    found = f"{pages:,}{of_limit} pages, {count.get('relevant', 0):,} relevant"
+    written = float(meta.get("written", 0)) or path.stat().st_mtime  # 0: no page is written yet
+    age = time() - written
+    reason = meta.get("reason")
+    if reason == "shutdown":
+        state = f"stopped   {path}: {found}; the same command resumes it"
+    elif reason:
+        state = f"ended     {path}: {found} ({reason})"
+    elif age < FRESH:
+        state = f"runs      {path}: {found}"
+    else:
+        state = f"no end    {path}: {found}; last written {_ago(age)} ago"
+    return f"  {state}"
+
+
+def _ago(seconds: float) -> str:
+    minutes = int(seconds / 60)
+    if minutes < 120:
+        return "a minute" if minutes == 1 else f"{minutes} minutes"
+    return f"{minutes // 60} hours" if minutes < 48 * 60 else f"{minutes // (24 * 60)} days"

@@ -13,8 +13,7 @@ from scrapy.http import Response
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Options, apply_arguments
 from tres_scrapy.crawl.visit import Visit
-from tres_scrapy.downloader.request import RENDERED, VISIT
-from tres_scrapy.extensions.command import crawls
+from tres_scrapy.downloader.request import RENDERED, VISIT, crawls
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import item_class

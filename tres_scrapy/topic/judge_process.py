@@ -27,8 +27,7 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Wordbook
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
-from tres_scrapy.topic.own_judge import OwnJudge
-from tres_scrapy.topic.pack import load_packs
+from tres_scrapy.topic.pack import OwnJudge, load_packs
 from tres_scrapy.url.message import TresError, plainly
 
 LONGEST_CHARACTER = 4  # bytes

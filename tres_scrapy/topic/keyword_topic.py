@@ -19,8 +19,7 @@ import numpy as np
 
 from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.topic.classifier import TFIDF, BagOfWords, Calibration, sigmoid
-from tres_scrapy.topic.mixture import fit_mixture, lift
-from tres_scrapy.topic.regression import Bags, fit_correction, fit_line, fit_logistic
+from tres_scrapy.topic.fit import Bags, fit_correction, fit_line, fit_logistic, fit_mixture, lift
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
 from tres_scrapy.topic.vectors import FREQUENCIES, RAREST_SHARE, Background, WordVectors
 
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tres_scrapy.topic.fit import TwoGroups
     from tres_scrapy.topic.keyword import KeywordSet
-    from tres_scrapy.topic.mixture import TwoGroups
 
     Numbers = NDArray[np.float64]
 

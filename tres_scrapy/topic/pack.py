@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
@@ -12,7 +13,6 @@ import numpy as np
 from tres_scrapy.links.model import NO_PRIOR, LinkPrior
 from tres_scrapy.topic.classifier import BLANK_LOGIT, Calibration, Text
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.own_judge import OWN_THRESHOLD
 from tres_scrapy.topic.pack_file import (
     judge_name,
     language_code,
@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 
     from tres_scrapy.page.text import Page
     from tres_scrapy.topic.classifier import Classifier
-    from tres_scrapy.topic.own_judge import OwnJudge
+
 
 MAX_ANCHORS_KEPT: Final = 50_000
 MAX_URLS_KEPT: Final = 20_000  # that were searched for keywords
 MOVED_THRESHOLD: Final = 0.5  # of each of several topics, once its probabilities are moved
 
 AnchorFacts = tuple[bool, float]  # has a keyword, P(relevant)
+OWN_THRESHOLD: Final = 0.5  # P(relevant) from which a page is relevant
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,3 +265,42 @@ def load_packs(places: Sequence[Path], *, lazily: bool = False) -> Pack:
     """Read the pack of a topic, or those of several as one; raise TresError as `Pack.load` does."""
     found = [Pack.load(place, lazily=lazily) for place in places]
     return found[0] if len(found) == 1 else Topics(found)
+
+
+class OwnJudge:
+    """Calls `package.module:callable` on batches of pages.
+
+    The callable gets a list of pages and returns P(relevant) of each. A class is made once, without
+    arguments. Raise TresError if there is no such callable or making it fails.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        module, _, attribute = name.partition(":")
+        try:
+            judge = getattr(importlib.import_module(module), attribute)
+            self._rate = judge() if isinstance(judge, type) else judge
+        except (Exception, SystemExit) as error:  # it may raise any error
+            raise self._error(error) from error
+        if not callable(self._rate):
+            raise TresError(f"judge {name!r} is a {type(judge).__name__}, must be callable")
+
+    def __call__(self, pages: Sequence[Page]) -> NDArray[np.float64]:
+        """Return P(relevant) of each page, [n]; raise TresError if the function fails."""
+        try:
+            rated = np.array([float(each) for each in self._rate(list(pages))])
+        except (Exception, SystemExit) as error:
+            raise self._error(error) from error
+        if len(rated) != len(pages):
+            raise TresError(
+                f"judge {self.name!r} returned {len(rated)} numbers for {len(pages)} pages: "
+                "return one for each"
+            )
+        if not ((rated >= 0) & (rated <= 1)).all():  # NaN is not either
+            wrong = float(rated[~((rated >= 0) & (rated <= 1))][0])
+            raise TresError(f"judge {self.name!r} returned {wrong!r}, must be from 0 to 1")
+        return rated
+
+    def _error(self, error: BaseException) -> TresError:
+        message = " ".join(str(error).split())
+        return TresError(f"judge {self.name!r} failed: {type(error).__name__}: {message}")

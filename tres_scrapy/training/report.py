@@ -16,11 +16,12 @@ from tres_scrapy.report.chart import (
     PURPLE,
     Chart,
     Layout,
+    chart_page,
     layout,
     line,
     steps,
+    write_page,
 )
-from tres_scrapy.report.chart_page import chart_page, write_page
 from tres_scrapy.training.score import interval, score
 from tres_scrapy.training.summary import COLUMNS, mistakes, rows, sources, verdict
 from tres_scrapy.training.validation import best_epoch

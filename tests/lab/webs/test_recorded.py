@@ -8,7 +8,7 @@ from archived import HTML, SOUP, answered, record
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from tres_scrapy.export.warc_record import Note, exchange_records, info_record, note_record
+from tres_scrapy.export.warc import Note, exchange_records, info_record, note_record
 from tres_scrapy.lab.webs import recorded as module
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.web import Count

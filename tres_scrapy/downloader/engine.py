@@ -1,15 +1,36 @@
-"""The extension that gives the reactor a clock that changes of the system time do not affect."""
+"""What Scrapy's engine and Twisted's reactor offer only through private attributes."""
 
 from __future__ import annotations
 
 from time import monotonic, time
 from typing import Any, Final, Self
 
+from scrapy import Request
+from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.reactor import is_reactor_installed
 
 _DIFFERENCE: Final = time() - monotonic()
+
+
+def wake(engine: ExecutionEngine) -> None:
+    """Make the engine ask its scheduler for requests now, not at its next heartbeat in 5 s."""
+    slot = engine._slot
+    if slot is not None:
+        slot.nextcall.schedule()
+
+
+def is_under_way(engine: ExecutionEngine, request: Request) -> bool:
+    """Return whether a request is being downloaded, or its answer is with the spider."""
+    slot = engine._slot
+    return slot is not None and request in slot.inprogress
+
+
+def is_closing(engine: ExecutionEngine) -> bool:
+    """Return whether the crawl ends: it only waits for what is under way."""
+    slot = engine._slot
+    return slot is None or slot.closing is not None
 
 
 def seconds() -> float:

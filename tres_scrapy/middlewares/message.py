@@ -1,4 +1,4 @@
-"""Remove user names and passwords in URLs from requests and from the log."""
+"""Downloader middlewares that clean messages: no credentials in URLs, only known encodings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Final, Self
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.http import Response
+from scrapy.http import Response, TextResponse
 from scrapy.utils.httpobj import urlparse_cached
 
+from tres_scrapy.page.encoding import encoding_of
 from tres_scrapy.url.message import CREDENTIALS, without_credentials
 
 # control characters except tab and newline; the last ones change the direction of text
@@ -59,3 +60,18 @@ class CredentialMiddleware:
             text = CREDENTIALS.sub(r"\1", location.decode("latin-1"))
             response.headers["Location"] = text.encode("latin-1")
         return response
+
+
+class CharsetMiddleware:
+    """Gives each text response an encoding that browsers know; Scrapy would believe any name.
+
+    Runs on unpacked bodies, before anything reads their text. The body itself is not decoded here.
+    """
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if not isinstance(response, TextResponse):
+            return response
+        content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+        # `replace` would first ask the response for its own encoding
+        known = {name: getattr(response, name) for name in Response.attributes}
+        return type(response)(**known, encoding=encoding_of(response.body, content_type))
