@@ -9,11 +9,11 @@ from tres_scrapy.links.code import (
     ABSENT,
     BITS,
     CODES,
+    GROUP_SIZE,
     MAX_CODES,
     MAX_URL_BYTES,
     PARTS,
     RUNS,
-    SIZE,
     CueGroup,
     Fact,
     RaggedArray,
@@ -79,7 +79,7 @@ def codes_of_url(url):
     host, folder = address.partition("?")[0].split("/")[0], address.partition("?")[0]
     folder = folder[: folder.rfind("/")] if "/" in folder else ""
     places = [
-        CueGroup.HOST * SIZE + crc32(place.encode("utf-8", "surrogatepass")) % SIZE
+        CueGroup.HOST * GROUP_SIZE + crc32(place.encode("utf-8", "surrogatepass")) % GROUP_SIZE
         for place in (host, folder + "/")
     ]
     return [*map(code_of_run, runs), *places]
@@ -119,7 +119,7 @@ def test_groups_are_limited_and_apart(group):
 def test_same_word_differs_by_group():
     codes = {coded(group, ["soup"])[0] for group in MAX_CODES}
     assert len(codes) == len(MAX_CODES)
-    assert len({code % SIZE for code in codes}) == 1
+    assert len({code % GROUP_SIZE for code in codes}) == 1
 
 
 def page_of(place, anchor="Leek soup", title="Soups", url="http://a.test/food/soup?p=1"):
@@ -132,7 +132,7 @@ def codes_of(page, probability=0.3):
 
 
 def facts_of(codes):
-    numbers = [code % SIZE for code in codes if code >> BITS == CueGroup.FACT]
+    numbers = [code % GROUP_SIZE for code in codes if code >> BITS == CueGroup.FACT]
     return {Fact(number) for number in numbers if number < Fact.PAGE_PROBABILITY}
 
 

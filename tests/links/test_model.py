@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tres_scrapy.config.learning import LinkOptions
-from tres_scrapy.links.code import BITS, SIZE, CueGroup, RaggedArray
+from tres_scrapy.links.code import BITS, GROUP_SIZE, CueGroup, RaggedArray
 from tres_scrapy.links.model import GROUPS, LinkModel, LinkPrior, sigmoid
 
 MEANS = np.array([0.5, -1.0], dtype=np.float32)
@@ -20,7 +20,7 @@ CODES = st.lists(
     st.builds(
         lambda group, number: (group << BITS) | number,
         st.sampled_from([CueGroup.URL, CueGroup.ANCHOR, CueGroup.PATH, CueGroup.FACT]),
-        st.sampled_from([0, 1, 2, SIZE - 1]),
+        st.sampled_from([0, 1, 2, GROUP_SIZE - 1]),
     ),
     max_size=6,
 )
@@ -214,7 +214,7 @@ def state_of(place=0, weight=0.0, square=1.0, precision=1.0):
     [
         (state_of()[:-1], "cut off"),
         (state_of() + b"\0" * 4, "cut off"),
-        (state_of(place=GROUPS * SIZE + len(MEANS)), "other weights"),
+        (state_of(place=GROUPS * GROUP_SIZE + len(MEANS)), "other weights"),
         (state_of(weight=math.nan), "impossible"),
         (state_of(weight=math.inf), "impossible"),
         (state_of(weight=-1e30), "impossible"),

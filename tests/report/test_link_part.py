@@ -6,9 +6,9 @@ from linked_run import crawl_of, steps
 
 from tres_scrapy.links.code import CODES, CueGroup, Fact, Names, coded, fact, url_codes, url_texts
 from tres_scrapy.links.model import KNOWN, LinkEvidence
-from tres_scrapy.report.link_part import (
-    AGAINST,
-    FOR,
+from tres_scrapy.report.reason import (
+    PARTS_AGAINST,
+    PARTS_FOR,
     LinkPart,
     fact_name,
     known_name,
@@ -114,7 +114,7 @@ def test_strongest_parts_come_first():
     adds = [0.9, -0.9, 0.3, -0.3, 0.8, -0.8, 0.7, -0.7, 0.6, 0.01]
     found = parts_of(said(dict(zip(codes, adds, strict=True))), names_of(CueGroup.AROUND, *texts))
     assert [part.adds for part in found] == [0.9, 0.8, 0.7, 0.6, -0.9, -0.8, -0.7]
-    assert len(found) == FOR + AGAINST
+    assert len(found) == PARTS_FOR + PARTS_AGAINST
     assert phrase_of(found) == (
         'around "worda" +0.9, around "worde" +0.8, around "wordg" +0.7, '
         'against: around "wordb" -0.9, around "wordf" -0.8'

@@ -12,17 +12,17 @@ from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.links.code import BITS, CueGroup, coded, url_codes, url_texts
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.view import View
-from tres_scrapy.report import link_part
+from tres_scrapy.report import snapshot
 from tres_scrapy.report.chart import plotly_script
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.learned_chart import average_precision
-from tres_scrapy.report.link_part import FETCHED, WEIGHTS, parts_of, phrase_of, strongest
-from tres_scrapy.report.reason import Reasons
+from tres_scrapy.report.reason import Reasons, parts_of, phrase_of
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_writer import RecordEntry, Writer
+from tres_scrapy.report.snapshot import FETCHED, WEIGHTS, strongest
 
 HOSTILE = "<img/src=x/onerror=alert(1)>"
 
@@ -108,7 +108,7 @@ def test_rare_words_are_left_out(linked):
     ],
 )
 def test_like_texts_are_shown_once(group, text, other, alike):
-    assert link_part._alike(group, text, other) is alike
+    assert snapshot._alike(group, text, other) is alike
 
 
 def test_predictions_are_from_before_the_fetch(linked, read):

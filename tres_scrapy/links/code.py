@@ -24,7 +24,7 @@ from tres_scrapy.page.text import Page
 Codes = NDArray[np.uint32]
 Name = tuple[int, str]  # a code and its text
 BITS: Final = 17
-SIZE: Final = 1 << BITS  # codes of a group
+GROUP_SIZE: Final = 1 << BITS  # codes of a group
 MENUS: Final = re.compile(r"nav|header|footer|aside|menu|sidebar|breadcrumb")
 PARTS: Final = 8  # of P(relevant) of the page
 MAX_URL_BYTES: Final = 120  # bytes of a URL that are read: a third of them from its start
@@ -65,7 +65,7 @@ class Fact(IntEnum):
     PAGE_PROBABILITY = 8  # and the seven after it: eighths of P(relevant) of that page
 
 
-CODES: Final = SIZE * len(CueGroup)
+CODES: Final = GROUP_SIZE * len(CueGroup)
 # Most codes of a link in a group; a link takes four bytes for each.
 MAX_CODES: Final = {
     CueGroup.HOST: 2,
@@ -209,7 +209,7 @@ def coded(group: CueGroup, texts: Iterable[str]) -> list[int]:
     """Return the codes of different texts of a group; only the first of many."""
     first = group << BITS
     return [
-        first | (crc32(text.encode("utf-8", "surrogatepass")) & (SIZE - 1))
+        first | (crc32(text.encode("utf-8", "surrogatepass")) & (GROUP_SIZE - 1))
         for text in list(dict.fromkeys(texts))[: MAX_CODES[group]]
     ]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.learning import LinkOptions
-from tres_scrapy.links.code import BITS, SIZE, Codes, CueGroup
+from tres_scrapy.links.code import BITS, GROUP_SIZE, Codes, CueGroup
 
 # The columns of what is known; the features of x(s, a) bear their numbers.
 KNOWN: Final = ("one", "anchor_logit", 4, 5, 1, 2, 3, 7, 8, "siblings", "host_logit")
@@ -116,7 +116,7 @@ class LinkModel:
         self.options = options
         self._scales = np.ones(GROUPS, dtype=np.float32)
         self._scales[[group for group in CueGroup if group.name.lower() in options.without]] = 0
-        size = GROUPS * SIZE
+        size = GROUPS * GROUP_SIZE
         self.prior = np.concatenate([np.zeros(size, dtype=np.float32), means])
         self.prior[codes.codes] = codes.weights
         self.weights = self.prior.copy()

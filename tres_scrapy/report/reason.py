@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,7 +16,22 @@ from tres_scrapy.agent.policy import Choice, Decision
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.feature import TABLE, Unit
 from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.report.link_part import parts_of, phrase_of
+from tres_scrapy.links.code import (
+    BITS,
+    CODES,
+    GROUP_SIZE,
+    MAX_NAME_LENGTH,
+    PARTS,
+    RUNS,
+    CueGroup,
+    Fact,
+    Names,
+    coded,
+    read_url,
+    url_places,
+)
+from tres_scrapy.links.model import KNOWN, LinkEvidence
+from tres_scrapy.page.place import WORD
 from tres_scrapy.url.message import plural
 
 SEED, QUERY, GREEDY, UNCERTAIN, EXPLORED, OTHER, LOST = (
@@ -28,6 +46,20 @@ SEED, QUERY, GREEDY, UNCERTAIN, EXPLORED, OTHER, LOST = (
 RIVALS: Final = 10
 ANY_LINK: Final = "any link (the tree has not split)"
 _SEARCHED: Final = 512  # number of highest Q searched for the best samples of other leaves
+PARTS_FOR: Final = 4  # parts kept of those that speak for a link
+PARTS_AGAINST: Final = 3
+PARTS_IN_A_SENTENCE: Final = (3, 2)  # parts for and against in a sentence
+FAINTEST: Final = 0.05  # a part that adds less to the logit is left out
+FEATURE: Final = "feature"  # the group of known facts
+UNKNOWN: Final = "not known"
+GROUPS: Final = {group.name.lower(): group for group in CueGroup}
+_URL_WORD: Final = re.compile(rb"[^a-z0-9~%]*([a-z0-9~%]+)(?:[^a-z0-9~%]+$)?")
+_KNOWN_NAMES: Final = {
+    "one": "any link",
+    "siblings": "results of links beside it",
+    "host_logit": "last results of its host",
+    "anchor_logit": 6,
+}
 
 
 def kind_of(decision: Decision, *, is_seed: bool) -> str:
@@ -238,3 +270,113 @@ def _percent(share: float) -> str:
     distance = min(percent, 100 - percent)
     digits = 0 if distance >= 10 else 1 if distance >= 1 else 3
     return f"{percent:.{digits}f} %"
+
+
+class LinkPart(NamedTuple):
+    """A word, path or fact of a link with its group, and what it adds to the logit."""
+
+    group: str
+    text: str
+    adds: float
+
+    @property
+    def label(self) -> str:
+        """The part as people read it: anchor "soup", in menu."""
+        return label_of(self.group, self.text)
+
+
+def label_of(group: str, text: str) -> str:
+    """Return a text with its group: anchor "soup", in menu."""
+    kind = GROUPS.get(group)
+    if kind is None or kind is CueGroup.FACT:
+        return text
+    if text == UNKNOWN:
+        return f"{group} ({text})"
+    if kind is CueGroup.PAGE:
+        return f'page URL "{text[1:]}"' if text.startswith("/") else f'page title "{text}"'
+    return f'{"URL" if kind is CueGroup.URL else group} "{text}"'
+
+
+def phrase_of(parts: Sequence[LinkPart]) -> str:
+    """Return the strongest parts for and against a link as one phrase, "" without any."""
+    good = [f"{part.label} {part.adds:+.1f}" for part in parts if part.adds > 0]
+    bad = [f"{part.label} {part.adds:+.1f}" for part in parts if part.adds < 0]
+    most, most_against = PARTS_IN_A_SENTENCE
+    against = [f"against: {', '.join(bad[:most_against])}"] if bad else []
+    return ", ".join([*good[:most], *against])
+
+
+def parts_of(said: LinkEvidence, names: Names) -> list[LinkPart]:
+    """Return the strongest parts for a link, then those against it, each strongest first."""
+    found = sorted([*_url_parts(said), *_other_parts(said)], key=itemgetter(0))
+    good = [each for each in found[: -PARTS_FOR - 1 : -1] if each[0] >= FAINTEST]
+    bad = [each for each in found[:PARTS_AGAINST] if each[0] <= -FAINTEST]
+    return [LinkPart(*_named(said, names, part), round(adds, 3)) for adds, part in good + bad]
+
+
+def fact_name(number: int) -> str:
+    """Return the name of a fact, given its number in the group FACT."""
+    kind = max((kind for kind in Fact if kind <= number), default=Fact.KEYWORD_AROUND)
+    if kind is Fact.PAGE_PROBABILITY:
+        low, high = (100 * (number - kind + edge) / PARTS for edge in (0, 1))
+        return f"page with P(relevant) {low:.0f} to {high:.0f} %"
+    return kind.name.lower().replace("_", " ")
+
+
+def known_name(column: int) -> str:
+    """Return the name of a known fact, given its column."""
+    name = KNOWN[column]
+    told = _KNOWN_NAMES[name] if isinstance(name, str) else name
+    if isinstance(told, str):
+        return told
+    return next(feature.label for feature in TABLE if feature.number == told)
+
+
+def _url_parts(said: LinkEvidence) -> Iterator[tuple[float, str | int]]:
+    """Yield the words of a URL; each character has its share of the runs that hold it."""
+    text = read_url(said.url)
+    shares, first = np.zeros(len(text)), 0
+    for length in RUNS:
+        last = first + max(0, len(text) - length + 1)
+        if first < last:
+            shares += np.convolve(said.adds[first:last], np.full(length, 1 / length))
+        first = last
+    until = [0.0, *np.cumsum(shares).tolist()]
+    found: defaultdict[str, float] = defaultdict(float)
+    for word in _URL_WORD.finditer(text):
+        found[word[1].decode("latin-1")] += until[word.end()] - until[word.start()]
+    for part, adds in found.items():
+        yield adds, part
+
+
+def _other_parts(said: LinkEvidence) -> Iterator[tuple[float, str | int]]:
+    """Yield the other weights by number; that of the end of the path stands for the path."""
+    first = _run_count(said.url)
+    where, adds = said.where[first:], said.adds[first:].copy()
+    path = np.flatnonzero(where >> BITS == CueGroup.PATH)
+    if len(path):
+        adds[path[0]], adds[path[1:]] = adds[path].sum(), 0
+    yield from zip(adds.tolist(), where.tolist(), strict=True)
+
+
+def _named(said: LinkEvidence, names: Names, part: str | int) -> tuple[str, str]:
+    """Return the group and the text of a word of the URL or of the number of a weight."""
+    if isinstance(part, str):
+        return CueGroup.URL.name.lower(), part[:MAX_NAME_LENGTH]
+    if part >= CODES:
+        return FEATURE, known_name(part - CODES)
+    group = CueGroup(part >> BITS)
+    text = names.text(part)
+    if group is CueGroup.FACT:
+        text = fact_name(part & (GROUP_SIZE - 1))
+    elif group is CueGroup.HOST:
+        text = next(each for each in url_places(said.url) if coded(group, [each])[0] == part)
+    elif group is CueGroup.ANCHOR:  # exact, even if another word has the same code
+        own = WORD.findall(said.anchor.lower())
+        text = next((word for word in own if coded(group, [word])[0] == part), text)
+    return group.name.lower(), (text or UNKNOWN)[:MAX_NAME_LENGTH]
+
+
+def _run_count(url: str) -> int:
+    length = len(read_url(url))
+    return sum(max(0, length - run + 1) for run in RUNS)

@@ -20,8 +20,7 @@ from tres_scrapy.frontier.admission import Refusal, Scope
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.report.link_part import LinkPart, LinkWeight, phrase_of
-from tres_scrapy.report.reason import RuleBook, sentence
+from tres_scrapy.report.reason import LinkPart, RuleBook, phrase_of, sentence
 from tres_scrapy.report.record_file import (
     Fetch,
     HealthPoint,
@@ -30,7 +29,7 @@ from tres_scrapy.report.record_file import (
     open_to_read,
     reading,
 )
-from tres_scrapy.report.snapshot import DEPENDENCE, LINKS, TREE, Node, tree_of_splits
+from tres_scrapy.report.snapshot import DEPENDENCE, LINKS, TREE, LinkWeight, Node, tree_of_splits
 from tres_scrapy.topic.pack import MOVED_THRESHOLD
 from tres_scrapy.url.whole_file import check_numbers
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.links.code import CODES, Name
-from tres_scrapy.report.link_part import LinkPart
+from tres_scrapy.report.reason import LinkPart
 from tres_scrapy.run.database import Access, Database, Schema, SqliteFileError
 from tres_scrapy.url.message import TresError, plainly
 

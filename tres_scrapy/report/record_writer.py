@@ -18,16 +18,17 @@ from tres_scrapy.agent.policy import Choice
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.links.code import url_texts
-from tres_scrapy.report.link_part import FETCHED, parts_of, strongest
-from tres_scrapy.report.reason import LOST, kind_of, rivals_of, size_of
+from tres_scrapy.report.reason import LOST, kind_of, parts_of, rivals_of, size_of
 from tres_scrapy.report.record_file import HealthPoint, names_in, open_to_write
 from tres_scrapy.report.snapshot import (
     DEPENDENCE,
+    FETCHED,
     LINKS,
     TREE,
     dependence,
     link_learner_of,
     snapshot_of,
+    strongest,
     tree_of,
 )
 from tres_scrapy.run.database import Database
