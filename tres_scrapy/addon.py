@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware, RedirectMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.spiderstate import SpiderState
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
@@ -19,10 +22,16 @@ from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.downloader.delay import CrawlDelay, SharedAddresses
 from tres_scrapy.downloader.engine import SteadyClock
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
-from tres_scrapy.downloader.refusal import OtherRetries, give_kinds, replace_middleware
+from tres_scrapy.downloader.refusal import (
+    BoundedCompression,
+    MetaRefreshes,
+    OtherRetries,
+    Redirects,
+    replace_middleware,
+)
 from tres_scrapy.downloader.rendering import Rendering
 from tres_scrapy.downloader.request import crawls, follows_links
-from tres_scrapy.downloader.robots import wait_for_robots
+from tres_scrapy.downloader.robots import RobotsMiddleware
 from tres_scrapy.export.archive import Archive, ArchiveMiddleware
 from tres_scrapy.export.csv_table import CsvPipeline
 from tres_scrapy.export.known import NewnessPipeline
@@ -57,6 +66,13 @@ FETCHING: Components = {
         CrawlDelay: 130,
         SpiderState: None,  # it unpickles a file of JOBDIR, which can run code
     },
+}
+# Scrapy's middlewares, and what stands in their place: it gives a kind to each failure.
+REPLACED: dict[type, type] = {
+    RobotsTxtMiddleware: RobotsMiddleware,
+    RedirectMiddleware: Redirects,
+    MetaRefreshMiddleware: MetaRefreshes,
+    HttpCompressionMiddleware: BoundedCompression,
 }
 # What a crawl from a frontier has besides.
 CRAWLING: Components = {
@@ -131,8 +147,8 @@ class TresAddon:
         for name, value in (LIMITS | CLOSED).items():
             settings.set(name, value, "addon")
         _bound_headers(settings)
-        wait_for_robots(settings)
-        give_kinds(settings)
+        for scrapys, own in REPLACED.items():
+            replace_middleware(settings, scrapys, own)
         if self._has_frontier:
             self._add_frontier(settings)
         if Config.of(settings).web.kind is not None:

@@ -199,8 +199,7 @@ def _go_on(job: Job, spider: OwnSpider) -> None:
     """Do what a resumed crawl does."""
     crawl = _new_crawl()
     requests = job.requests()
-    job.recover(crawl, requests)
-    job.recover_marks(Verdicts(0.5))
+    job.recover(crawl, requests, Verdicts(0.5))
     for number in range(STEPS, STEPS + 3):
         store = crawl.store
         assert store.pending == len(store.pending_rows())

@@ -20,6 +20,7 @@ from tres_scrapy.crawl import revision
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import POLICIES, make_policy
+from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
@@ -586,7 +587,7 @@ def test_foreign_job_is_one_line(tmp_path, damage, statement):
 def test_number_for_fingerprint_is_damage(tmp_path, damage):
     damage("UPDATE step SET mark = 2000000000 WHERE number = 3")
     journal = Journal.open(tmp_path, {})
-    with pytest.raises(TypeError, match="not bytes"):
+    with pytest.raises(TresError, match="not bytes"):
         marks(journal)
     journal.close()
 
@@ -728,7 +729,7 @@ def job_of(directory, cap):
     job = Job(Journal.open(directory, {}, now()), SimpleNamespace(), print, cap)
     crawl = new_crawl(limit=None)
     crawl.store.ledger.cap = cap
-    job.recover(crawl, own=())
+    job.recover(crawl, (), Verdicts(0.5))
     return job, crawl
 
 

@@ -108,7 +108,7 @@ def test_missing_file_keeps_its_answers(tmp_path):
     moved = tmp_path / "moved.txt"
     moved.write_text("yes http://h0.test/\n")
     TopicLearner(tmp_path, "soup", KEYWORDS, answers=moved)  # a resumed crawl
-    assert learn_answers(TopicFolder(tmp_path)) == ()
+    assert learn_answers(TopicFolder(tmp_path)) == []
 
 
 def test_all_answers_no_is_said(tmp_path):

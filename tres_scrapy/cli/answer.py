@@ -10,7 +10,7 @@ import click
 
 from tres_scrapy.cli.command import Command, option, refuse
 from tres_scrapy.topic.topic_folder import add_answers, find_folder, read_answers
-from tres_scrapy.topic.topic_learner import learn_answers, learned
+from tres_scrapy.topic.topic_learner import learn_answers
 from tres_scrapy.url.message import plural, printable
 
 WIDTH: Final = 100
@@ -51,7 +51,7 @@ def command(run: tuple[str, ...], yes: tuple[str, ...], no: tuple[str, ...]) -> 
         given = _ask(folder.answers, asked)
     print(f"{given} {plural(given, 'answer')} added to {folder.answers}")
     if given:
-        for line in learned(folder, [NEXT]):
+        for line in learn_answers(folder, [NEXT]):
             print(line)
 
 

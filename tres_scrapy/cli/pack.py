@@ -13,7 +13,7 @@ from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, shipped_models, topics
 from tres_scrapy.topic.topic_folder import find_folder, unlearned
-from tres_scrapy.topic.topic_learner import learned
+from tres_scrapy.topic.topic_learner import learn_answers
 
 
 @click.command(
@@ -41,7 +41,7 @@ def command(words: tuple[str, ...], models: Path) -> None:
     if (place / TOPIC_FILE).exists():
         raise ValueError(f"{place} exists: choose another name or remove it")
     if unlearned(folder):
-        for line in learned(folder):
+        for line in learn_answers(folder):
             print(line)
     facts = tomllib.loads((folder.pack / TOPIC_FILE).read_text(encoding="utf-8"))
     answers = folder.read_state().get("answers", {})

@@ -141,13 +141,6 @@ def replace_middleware(settings: BaseSettings, scrapys: type, ours: type) -> Non
             settings.replace_in_component_priority_dict(name, scrapys, ours)
 
 
-def give_kinds(settings: BaseSettings) -> None:
-    """Install the middlewares that give a kind to failures of Scrapy's own."""
-    replace_middleware(settings, RedirectMiddleware, Redirects)
-    replace_middleware(settings, MetaRefreshMiddleware, MetaRefreshes)
-    replace_middleware(settings, HttpCompressionMiddleware, BoundedCompression)
-
-
 class OtherRetries(RetryMiddleware):
     """Scrapy's retries, but for links of the frontier, robots.txt and probes of the network.
 

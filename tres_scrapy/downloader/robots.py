@@ -15,14 +15,13 @@ from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
-from scrapy.settings import BaseSettings
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import ROBOTS
-from tres_scrapy.downloader.refusal import TOO_LARGE, failure_of, refusing, replace_middleware
+from tres_scrapy.downloader.refusal import TOO_LARGE, failure_of, refusing
 from tres_scrapy.downloader.request import ROBOTS_TXT
 from tres_scrapy.page.robots import MAX_LENGTH, own_rules, product_token
 
@@ -152,8 +151,3 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         """Return our rules and the length of their text."""
         own = own_rules(body, self._token)
         return build_from_crawler(self._parserimpl, self.crawler, own), len(own)
-
-
-def wait_for_robots(settings: BaseSettings) -> None:
-    """Replace Scrapy's middleware, unless the project has configured it."""
-    replace_middleware(settings, RobotsTxtMiddleware, RobotsMiddleware)

@@ -30,7 +30,7 @@ from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, l
 from tres_scrapy.items import RelevantPage, item_class
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import Journal
-from tres_scrapy.run.recovery import bookings, interrupted, items, marks, recover, requests
+from tres_scrapy.run.recovery import interrupted, items, marks, recover, requests
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.url.message import TresError, plural
 
@@ -61,9 +61,9 @@ class Job:
         self.failed = False
         self._asked = str(cap)  # MAX in the settings
         self.started = journal.started
+        self.interrupted = interrupted(journal)  # rows that are fetched again
         with reading():
             kept = [(key, load_item(text)) for key, text in items(journal).items()]
-            self.interrupted = interrupted(journal)  # rows that are fetched again
         # Items that may not have been exported: they are exported again.
         self.unexported = [item for _, item in kept]
         # By row, the items that are in the pipelines, with their keys in the journal, if any. Under
@@ -98,13 +98,17 @@ class Job:
     def requests(self) -> dict[int, Request]:
         """Return the spider's own requests by row."""
         with reading():
-            kept = requests(self.journal)
-            return {row: load_sample(text, self._spider) for row, text in kept.items()}
+            kept = requests(self.journal).items()
+            return {row: load_sample(text, self._spider) for row, text in kept}
 
-    def recover(self, crawl: Crawl, own: Container[int]) -> None:
-        """Restore the state of the job in a new crawl; `own` has the rows of own requests."""
+    def recover(self, crawl: Crawl, own: Container[int], verdicts: Verdicts) -> None:
+        """Restore the state of the job in a new crawl; `own` has the rows of own requests.
+
+        `verdicts` gets the fingerprints of the pages fetched before, to find copies of them.
+        """
         self._recover_cap(crawl)
         recover(self.journal, crawl, own=own if self._keeps_requests else None)
+        verdicts.remember(marks(self.journal))
         if crawl.pages or crawl.failures:
             logger.info(
                 "Resuming after %d %s: %d %s in the frontier, %d relevant %s",
@@ -118,16 +122,6 @@ class Job:
         if crawl.finished:
             said = "All %d pages were fetched before: raise %s to go on"
             logger.info(said, crawl.pages, typed("pages"))
-
-    def recover_marks(self, verdicts: Verdicts) -> None:
-        """Give the fingerprints of the pages fetched before, in order, to the finder of copies."""
-        with reading():
-            verdicts.remember(marks(self.journal))
-
-    def bookings(self, crawl: Crawl) -> list[Booking]:
-        """Return what was booked before, in order."""
-        with reading():
-            return bookings(self.journal, crawl)
 
     def book(
         self,

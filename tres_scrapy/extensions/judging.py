@@ -79,10 +79,6 @@ class Judging:
         links = tuple((store.url(each), store.anchors[each]) for each in waiting.tolist())
         return source._replace(is_seed=store.is_seed(row), waiting=links)
 
-    def close(self) -> None:
-        """Wait until all pages are judged."""
-        self.judge.close()
-
     def _lose(self, error: WorkerError) -> None:
         if not self.is_lost:
             self.is_lost = True

@@ -30,6 +30,7 @@ from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, HealthPoint, RecordError, open_to_write
 from tres_scrapy.report.record_path import record_path
 from tres_scrapy.report.record_writer import RecordEntry, Writer
+from tres_scrapy.run.recovery import bookings
 from tres_scrapy.url.message import plainly
 
 EVERY: Final = 1.0  # seconds between two transactions
@@ -104,7 +105,7 @@ class Recorder:
             used = settings_of(config, settings)
             self._writer = Writer.open(self.path, session.crawl, meta, used, time())
             if session.job is not None:
-                self._writer.fill(session.job.bookings(session.crawl), time())
+                self._writer.fill(bookings(session.job.journal, session.crawl), time())
         except (OSError, RecordError, sqlite3.Error) as error:
             logger.error("%s: the crawl continues without a record", plainly(error))
             return

@@ -83,13 +83,12 @@ class CrawlSession:
         self.new_topic: Path | None = None  # the folder of a topic that this crawl has made
         self.judging = Judging(crawl, judge, verdicts, stop)
         self.requests = OwnRequests(crawl.store, job, dupefilter, follows_all=follows_all)
-        self._reasons = Reasons(crawl)
+        self.reasons = Reasons(crawl)
         self._language = language
         self._stats = stats
         if job is not None:
             self.requests.recover(job.requests())
-            job.recover(crawl, self.requests)
-            job.recover_marks(verdicts)
+            job.recover(crawl, self.requests, verdicts)
             if dupefilter is not None:
                 dupefilter.remember(crawl.store.closure.urls)
             self.requests.note_past()
@@ -143,7 +142,7 @@ class CrawlSession:
         session.ending.connect(crawler)
         crawler.signals.connect(session.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(session.response_downloaded, signal=signals.response_downloaded)
-        crawler.signals.connect(session.judging.close, signal=signals.engine_stopped)
+        crawler.signals.connect(judge.close, signal=signals.engine_stopped)
         # after the judge; nothing else holds the processes then
         crawler.signals.connect(running.close, signal=signals.engine_stopped, weak=False)
         if new_topic is not None:
@@ -180,12 +179,10 @@ class CrawlSession:
 
     def exhausted(self, now: float) -> bool:
         """Return whether nothing is left to fetch, whatever the limit of pages."""
-        return not self.crawl.store.pending or self._is_hopeless(now)
-
-    def _is_hopeless(self, now: float) -> bool:
-        """Return whether none of the hosts that rest has answered: it is not worth waiting."""
-        if self.crawl.store.hosts.known or self.crawl.leased:
-            return False
+        store = self.crawl.store
+        if not store.pending or store.hosts.known or self.crawl.leased:
+            return not store.pending
+        # none of the hosts that rest has answered: it is not worth waiting
         return bool(self.health.resting(now)) and not self.health.promises(now)
 
     def redirect(self, row: int, url: str) -> bool:
@@ -236,10 +233,6 @@ class CrawlSession:
             self.job.write(self.job.journal.save, self.crawl)
         self._report()
         return len(rows)
-
-    def why(self, decision: Decision) -> str:
-        """Return a sentence that says why a leased sample was chosen."""
-        return self._reasons.why(decision)
 
     def book_page(
         self,

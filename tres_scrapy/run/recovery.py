@@ -57,6 +57,7 @@ class Steps(NamedTuple):
     past: Past
 
 
+@reading()
 def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -> None:
     """Restore the state of a journal in a new crawl; raise TresError if the journal is damaged.
 
@@ -64,17 +65,44 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     slots of MAX and are fetched before all others. `own` holds the rows with a request of the
     spider's own; if given, other samples are dropped.
     """
-    with reading():
-        _recover(journal, crawl, own)
+    database, store = journal.database, crawl.store
+    _restore_store(database, store)
+    journal.restore_more(crawl)
+    linked = store["domain"].copy()  # before redirects move samples
+    _restore_redirects(database, store, own)
+    steps, state = _steps(database), _state(database)
+    _restore_steps(crawl, steps, _counts(state))
+    if crawl.scout is not None:
+        _restore_scout(crawl, crawl.scout, steps, int(state.get(SCOUTED, b"0")))
+    store.closure.restore_passed(np.frombuffer(_joined(state, PASSED), np.int64))
+    restore_given_up(store, np.frombuffer(_joined(state, GIVEN_UP), np.int64))
+    _restore_revisions(crawl, state)
+    restore_links(store, linked)
+    del linked
+    if own is not None:
+        pending = store.pending_rows()
+        store.drop(pending[[row not in own for row in pending.tolist()]])
+    pending = _drop_dead(store)
+    leased = _leased(database, store)
+    store.hold([decision.row for decision in leased])
+    first = leased + _seeds(store, leased)
+    others = np.setdiff1d(pending, _numbers([decision.row for decision in first]))
+    if steps.kinds:
+        crawl.policy.restore(_learned(steps), _rules(database), state, others)
+    elif len(others):  # links that were there before the first page
+        crawl.policy.readmit(others)
+    crawl.restore_first(first)
     journal.skip(crawl)
 
 
+@reading()
 def items(journal: Journal) -> dict[tuple[int, int], str]:
     """Return the items that may not have been exported, by row and place on their page."""
     found = journal.database.execute("SELECT row, place, value FROM item ORDER BY row, place")
     return {(row, place): text for row, place, text in found}
 
 
+@reading()
 def interrupted(journal: Journal) -> frozenset[int]:
     """Return the rows that were leased when the crawl ended."""
     return frozenset(row for (row,) in journal.database.execute("SELECT row FROM lease"))
@@ -85,6 +113,7 @@ def requests(journal: Journal) -> dict[int, str]:
     return dict(journal.database.execute("SELECT row, value FROM request"))
 
 
+@reading()
 def bookings(journal: Journal, crawl: Crawl) -> list[Booking]:
     """Return what a recovered crawl had booked, in order, without outlinks and choices."""
     steps = _steps(journal.database)
@@ -100,40 +129,11 @@ def bookings(journal: Journal, crawl: Crawl) -> list[Booking]:
     return found
 
 
+@reading()
 def marks(journal: Journal) -> list[bytes]:
     """Return the fingerprints of the pages in the order of their bookings."""
     found = journal.database.execute("SELECT mark FROM step WHERE mark NOTNULL ORDER BY number")
     return [_bytes(mark) for (mark,) in found]
-
-
-def _recover(journal: Journal, crawl: Crawl, own: Container[int] | None) -> None:
-    database = journal.database
-    _restore_store(database, crawl.store)
-    journal.restore_more(crawl)
-    linked = crawl.store["domain"].copy()  # before redirects move samples
-    _restore_redirects(database, crawl.store, own)
-    steps, state = _steps(database), _state(database)
-    _restore_steps(crawl, steps, _counts(state))
-    if crawl.scout is not None:
-        _restore_scout(crawl, crawl.scout, steps, int(state.get(SCOUTED, b"0")))
-    crawl.store.closure.restore_passed(_all_of(state, PASSED))
-    restore_given_up(crawl.store, _all_of(state, GIVEN_UP))
-    _restore_revisions(crawl, state)
-    restore_links(crawl.store, linked)
-    del linked
-    if own is not None:
-        pending = crawl.store.pending_rows()
-        crawl.store.drop(pending[[row not in own for row in pending.tolist()]])
-    pending = _drop_dead(crawl.store)
-    leased = _leased(database, crawl.store)
-    crawl.store.hold([decision.row for decision in leased])
-    first = leased + _seeds(crawl.store, leased)
-    others = np.setdiff1d(pending, _numbers([decision.row for decision in first]))
-    if steps.kinds:
-        crawl.policy.restore(_learned(steps), _rules(database), state, others)
-    elif len(others):  # links that were there before the first page
-        crawl.policy.readmit(others)
-    crawl.restore_first(first)
 
 
 def _restore_store(database: Database, store: SampleStore) -> None:
@@ -193,20 +193,7 @@ def _steps(database: Database) -> Steps:
 def _learned(steps: Steps) -> Past:
     """Return the bookings that the policy has learned from."""
     learned = np.array([kind != DATA for kind in steps.kinds], dtype=np.bool_)
-    past = steps.past
-    return Past(
-        past.x[learned],
-        past.rewards[learned],
-        past.rows[learned],
-        past.firsts[learned],
-        past.outlinks[learned],
-        past.sampled[learned],
-    )
-
-
-def _all_of(state: dict[str, bytes], name: str) -> NDArray[np.int64]:
-    """Return the numbers that were saved in parts under a name."""
-    return np.frombuffer(_joined(state, name), np.int64)
+    return Past._make(column[learned] for column in steps.past)
 
 
 def _joined(state: dict[str, bytes], name: str) -> bytes:

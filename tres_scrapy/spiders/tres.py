@@ -72,7 +72,7 @@ class TresSpider(Spider):
             leaf=visit.decision.leaf,
             fetched_at=visit.fetched_at.isoformat(),
             status=response.status,
-            why=session.why(visit.decision),
+            why=session.reasons.why(visit.decision),
             domain=domain_of(response.url, private=session.crawl.store.ledger.limits.psl_private),
             rendered=RENDERED in response.flags,
             content_type=visit.judged.page.content_type,

@@ -65,16 +65,11 @@ class KeywordSet:
 
     def in_text(self, text: str) -> bool:
         """Return whether the text contains a keyword as a word, or a phrase."""
-        words = tokenise(text)
-        return self._has_word(words) or (
-            self._may_have_phrase(words) and self._has_spaced(_spaced(text))
-        )
+        return self._has_any(tokenise(text), text)
 
     def in_words(self, words: Sequence[str]) -> bool:
         """Return whether the text of these words, which are from `tokenise`, contains one."""
-        return self._has_word(words) or (
-            self._may_have_phrase(words) and self._has_spaced(f" {' '.join(words)} ")
-        )
+        return self._has_any(words, " ".join(words))
 
     def counts(self, words: Sequence[str]) -> Counter[str]:
         """Return how often each keyword and phrase occurs in words from `tokenise`."""
@@ -93,15 +88,12 @@ class KeywordSet:
             text = unquote(f"{parts.netloc} {parts.path}").lower()
         return self.in_text(text) or self._inner.search(text) is not None
 
-    def _has_word(self, words: Sequence[str]) -> bool:
-        return not self.words.isdisjoint(words)
-
-    def _may_have_phrase(self, words: Sequence[str]) -> bool:
-        """Return False for most texts, and fast."""
-        return self._starts is None or not self._starts.isdisjoint(words)
-
-    def _has_spaced(self, spaced: str) -> bool:
-        return any(map(spaced.__contains__, self._spaced))
+    def _has_any(self, words: Sequence[str], text: str) -> bool:
+        if not self.words.isdisjoint(words):
+            return True
+        if self._starts is not None and self._starts.isdisjoint(words):  # most texts, and fast
+            return False
+        return any(map(_spaced(text).__contains__, self._spaced))
 
     def _phrases_in(self, words: Sequence[str]) -> Iterator[str]:
         if self._by_first.keys().isdisjoint(words):  # true for most texts, and fast

@@ -137,18 +137,6 @@ def share(name: str, value: float) -> float:
     return value
 
 
-def check_place(vectors: Path, directory: Path) -> Path:
-    """Return the vectors' path; raise ValueError if it is not beside the pack's directory."""
-    models = directory.resolve().parent
-    if not vectors.resolve().is_relative_to(models):
-        msg = (
-            f"vectors {str(vectors)!r} must lie in {directory.parent}/ or a folder there: "
-            "copy them, or choose another --output"
-        )
-        raise ValueError(msg)
-    return vectors
-
-
 def write_pack(
     directory: Path,
     facts: Mapping[str, Any],

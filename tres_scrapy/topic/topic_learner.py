@@ -62,15 +62,15 @@ def _is_made_from(pack: Pack, keywords: KeywordSet) -> bool:
     return given == (set(keywords.words), set(keywords.phrases))
 
 
-def learn_answers(folder: TopicFolder) -> tuple[str, ...] | None:
+def learn_answers(folder: TopicFolder, then: Sequence[str] = ()) -> Sequence[str]:
     """Learn the answers of a topic whose crawl has ended, and propose other pages.
 
-    Return what there is to say. Return None while the crawl runs: it learns them itself. Raise
+    A running crawl learns them itself. Return what to say, and `then` unless the crawl runs. Raise
     TresError if a file whose answers were learned is missing.
     """
     with folder.reserved() as alone:
         if not alone:
-            return None
+            return [RUNS]
         pack, state = Pack.load(folder.pack), folder.read_state()
         keywords = KeywordSet(pack.given, pack.keywords.phrases)
         file = Path(state["file"]) if state.get("file") else None
@@ -79,13 +79,7 @@ def learn_answers(folder: TopicFolder) -> tuple[str, ...] | None:
         learner = TopicLearner(folder.path, pack.name, keywords, answers=file, seed=seed)
         learner.learn()
         folder.write_questions(learner.questions(QUESTIONS))
-        return learner.take_notes()
-
-
-def learned(folder: TopicFolder, then: Sequence[str] = ()) -> Sequence[str]:
-    """Learn the answers of a topic; return what to say, and `then` unless the crawl runs."""
-    notes = learn_answers(folder)
-    return [RUNS] if notes is None else [*notes, *then]
+        return [*learner.take_notes(), *then]
 
 
 class TopicLearner:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
-from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.url.message import reason
 from tres_scrapy.url.whole_file import check_numbers, whole_file
 
@@ -112,31 +111,6 @@ class Background:
         with np.load(path, allow_pickle=False) as file:
             words = file["words"].tobytes().decode().split("\n")
             return cls(words, file["shares"].astype(np.float32).tolist())
-
-
-class Similarity:
-    """The cosine of the mean word vectors of a text and of the keywords.
-
-    Raise ValueError if no keyword has a vector.
-    """
-
-    def __init__(self, vectors: WordVectors, keywords: Iterable[str]) -> None:
-        self._vectors = vectors
-        self._topic = self._direction(keywords)
-        if not self._topic.any():
-            raise ValueError("no keyword has a word vector: add a more common keyword")
-
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the cosine [n] of each text with the keywords, 0 if it has no known word."""
-        words = ([w for w in tokenise(text) if w not in STOP_WORDS] for text in texts)
-        cosines = [float(self._direction(each) @ self._topic) for each in words]
-        return np.array(cosines, dtype=np.float32)
-
-    def _direction(self, words: Iterable[str]) -> NDArray[np.float32]:
-        """Return the mean direction of the words, of length one; zero without a known word."""
-        mean: NDArray[np.float32] = self._vectors.unit(words).sum(axis=0)
-        length = float(np.linalg.norm(mean))
-        return mean / length if length > 0 else mean
 
 
 def _read(file: zipfile.ZipFile, name: str, dtype: DTypeLike, *most: int) -> NDArray[Any]:

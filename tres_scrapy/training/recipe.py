@@ -14,7 +14,7 @@ from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.topic import bilstm
 from tres_scrapy.topic.classifier import LINEAR_KINDS
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack_file import check_place, write_pack
+from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.fitting import MAX_EPOCHS, fit_bag, fit_bilstm
 from tres_scrapy.training.link_prior import fit_link_prior
@@ -204,3 +204,15 @@ def _counts(documents: Iterable[Document]) -> dict[str, dict[str, int]]:
         source: {"relevant": counts[source, True], "irrelevant": counts[source, False]}
         for source in dict.fromkeys(source for source, _ in counts)
     }
+
+
+def check_place(vectors: Path, directory: Path) -> Path:
+    """Return the vectors' path; raise ValueError if it is not beside the pack's directory."""
+    models = directory.resolve().parent
+    if not vectors.resolve().is_relative_to(models):
+        msg = (
+            f"vectors {str(vectors)!r} must lie in {directory.parent}/ or a folder there: "
+            "copy them, or choose another --output"
+        )
+        raise ValueError(msg)
+    return vectors

@@ -62,7 +62,7 @@ class TrainingRun:
         require("train", "training")
         self._check()
         # importing scikit-learn takes two seconds
-        from tres_scrapy.topic.pack_file import check_place  # noqa: PLC0415
+        from tres_scrapy.training.recipe import check_place  # noqa: PLC0415
 
         place = check_place(self.vectors or self.models / VECTORS, self.directory)
         ships = self.vectors is None and not place.exists()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,9 @@ from tres_scrapy.lab.webs.graph import Graph, read_graph
 from tres_scrapy.lab.webs.search import SEARCH
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import FiniteWeb, Web
+from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.vectors import Similarity, WordVectors
+from tres_scrapy.topic.vectors import WordVectors
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
 Labels = Callable[[Sequence[str]], list[bool]]
@@ -81,6 +82,31 @@ def with_graph(
             f"{typed('web', 'corpus')}"
         )
     return RivalInputs(**vars(setup), graph=read_graph(web, config.reading))
+
+
+class Similarity:
+    """The cosine of the mean word vectors of a text and of the keywords.
+
+    Raise ValueError if no keyword has a vector.
+    """
+
+    def __init__(self, vectors: WordVectors, keywords: Iterable[str]) -> None:
+        self._vectors = vectors
+        self._topic = self._direction(keywords)
+        if not self._topic.any():
+            raise ValueError("no keyword has a word vector: add a more common keyword")
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the cosine [n] of each text with the keywords, 0 if it has no known word."""
+        words = ([w for w in tokenise(text) if w not in STOP_WORDS] for text in texts)
+        cosines = [float(self._direction(each) @ self._topic) for each in words]
+        return np.array(cosines, dtype=np.float32)
+
+    def _direction(self, words: Iterable[str]) -> NDArray[np.float32]:
+        """Return the mean direction of the words, of length one; zero without a known word."""
+        mean: NDArray[np.float32] = self._vectors.unit(words).sum(axis=0)
+        length = float(np.linalg.norm(mean))
+        return mean / length if length > 0 else mean
 
 
 def _open_web(config: Config) -> Web | None:
