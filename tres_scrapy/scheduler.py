@@ -244,7 +244,7 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def _release_replaced(self) -> None:
         """Book samples whose request a middleware has replaced by another one, without our meta."""
-        if self._session.follows_all or self._session.judging.is_lost:
+        if self._session.follows_all or self._session.judge_is_lost:
             return
         engine = self._crawler.engine
         for row, request in list(self._out.items()):

@@ -43,8 +43,7 @@ class Crawler:
     def __init__(self, **settings):
         self.settings = Settings({"TRES_TOPIC": "food", **settings})
         self.signals = SimpleNamespace(connect=lambda *_, **__: None)
-        judging = SimpleNamespace(judge=SimpleNamespace(waiting=4))
-        self.learner = SimpleNamespace(crawl=Crawl(), judging=judging)
+        self.learner = SimpleNamespace(crawl=Crawl(), judge=SimpleNamespace(waiting=4))
 
     def get_extension(self, cls):
         return self.learner if cls is CrawlSession else None

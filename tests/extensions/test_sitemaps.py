@@ -95,7 +95,7 @@ def test_names_of_an_index_are_learned():
     page = Page(response.url, "", "", (Link("http://a.test/1.xml", ""),), content_type=INDEX)
     found = Future()
     found.set_result(Mock(is_broken=False, page=page, names=["sitemap"]))
-    extension._session = Mock(**{"judging.judge.submit.return_value": found})
+    extension._session = Mock(**{"judge.submit.return_value": found})
     extension._session.crawl.counts = Counter()
     assert asyncio.run(extension._read(7, response.url)) == ["http://a.test/1.xml"]
     extension._session.crawl.store.names.learn.assert_called_once_with(["sitemap"])

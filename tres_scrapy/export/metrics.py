@@ -209,7 +209,7 @@ class Metrics:
         figures = {k: v for k, v in crawl.figures().items() if not isinstance(v, str)}
         figures["leased"] = crawl.leased
         figures["choices"] = crawl.pages + crawl.failures.total() + crawl.leased
-        figures["judge_waiting"] = session.judging.judge.waiting
+        figures["judge_waiting"] = session.judge.waiting
         if archive is not None:
             figures["archive_waiting"] = archive.writer.waiting
             figures["archive_size"] = archive.writer.size

@@ -30,7 +30,6 @@ from tres_scrapy.crawl.visit import Visit, count_foreign, text_of
 from tres_scrapy.downloader.request import LEASE, follows_links
 from tres_scrapy.extensions.ending import Ending
 from tres_scrapy.extensions.job import Job, now
-from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.topic_source import new_folder, task_of
@@ -81,7 +80,9 @@ class CrawlSession:
         self.busy_hosts: Callable[[], Sequence[int]] = lambda: ()
         self.follows_all = follows_all  # else the requests are those of a project's own spider
         self.new_topic: Path | None = None  # the folder of a topic that this crawl has made
-        self.judging = Judging(crawl, judge, verdicts, stop)
+        self.judge = judge
+        self.verdicts = verdicts
+        self.judge_is_lost = False  # its process has ended for good: the crawl stops
         self.requests = OwnRequests(crawl.store, job, dupefilter, follows_all=follows_all)
         self.reasons = Reasons(crawl)
         self._language = language
@@ -205,7 +206,7 @@ class CrawlSession:
                 return False
             if self.requests.is_link(url, request) or self.crawl.store.closure.is_closed(url):
                 return self.requests.drop(request)
-            actions = self.judging.judge.action_features([url], [""])
+            actions = self.judge.action_features([url], [""])
             rows = self.crawl.add_seeds(Outlinks([url], [""], actions), request.priority)
             if not len(rows):
                 return False
@@ -215,7 +216,7 @@ class CrawlSession:
 
     def add_outlinks(self, parent: int, urls: Sequence[str], anchors: Sequence[str]) -> None:
         """Add links found by the search box of a seed's site to the frontier."""
-        actions = self.judging.judge.action_features(urls, anchors)
+        actions = self.judge.action_features(urls, anchors)
         self.crawl.add_outlinks(parent, Outlinks(urls, anchors, actions))
         self._report()
 

@@ -142,7 +142,7 @@ class Sitemaps:
             if response.status != 200:
                 raise ValueError(f"HTTP {response.status}")
             source = Source(response.body, response.url, is_sitemap=True)
-            judged = await asyncio.wrap_future(self._session.judging.judge.submit(source))
+            judged = await asyncio.wrap_future(self._session.judge.submit(source))
             if judged.is_broken:
                 raise ValueError("it is not a sitemap")
         except Exception as error:

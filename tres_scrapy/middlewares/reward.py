@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 import numpy as np
@@ -15,11 +17,17 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.download import NEVER
-from tres_scrapy.crawl.failure import NOT_HTML, Failure
+from tres_scrapy.crawl.failure import (
+    BAD_DOCUMENT,
+    JUDGE_ENDED,
+    JUDGE_ERROR,
+    NOT_HTML,
+    Failure,
+)
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START, VISIT, follows_links
-from tres_scrapy.extensions.ending import SCRIPTED
+from tres_scrapy.extensions.ending import NO_JUDGE, SCRIPTED
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import NO_PARENT
@@ -29,8 +37,11 @@ from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.page.robots import US, product_token
 from tres_scrapy.page.text import Link
 from tres_scrapy.topic.judge import Source
+from tres_scrapy.topic.judge_process import PageError, WorkerError
 
 OK: Final = 200  # the status of a page
+
+logger = logging.getLogger(__name__)
 
 
 class RewardMiddleware:
@@ -131,10 +142,55 @@ class RewardMiddleware:
             return NOT_HTML
         if response.request is not None and response.request.method != "GET":
             source = source._replace(url=self._session.crawl.store.url(row))  # not the renderer's
-        visit = await self._session.judging.visit(row, source)
+        visit = await self._judge(row, source)
         if isinstance(visit, Visit) and visit.judged.needs_scripts and not self._renders:
             self._session.crawl.counts[SCRIPTED] += 1
         return visit
+
+    async def _judge(self, row: int, source: Source) -> Visit | Failure | None:
+        """Judge a page outside the reactor's thread; return its Visit, or why that failed.
+
+        Return None if the judging process is lost: the crawl stops and leased rows stay leased.
+        """
+        session, crawl, store = self._session, self._session.crawl, self._session.crawl.store
+        fetched_at = datetime.now(UTC)
+        waiting = crawl.revision.take()
+        links = tuple((store.url(each), store.anchors[each]) for each in waiting.tolist())
+        source = source._replace(is_seed=store.is_seed(row), waiting=links)
+        try:
+            judged = await asyncio.wrap_future(session.judge.submit(source))
+        except WorkerError as error:
+            if not session.judge_is_lost:
+                session.judge_is_lost = True
+                logger.error("The crawl stops: %s", error)
+                session.stop(NO_JUDGE)
+            return None
+        except Exception as error:
+            logger.error("Could not judge %s: %s: %s", source.url, type(error).__name__, error)
+            ended = isinstance(error, PageError) and error.page is not None
+            return JUDGE_ENDED if ended else JUDGE_ERROR
+        crawl.revision.note(judged.model, described=judged.actions is not None)
+        if judged.actions is not None:
+            crawl.revise(waiting, judged.actions)
+        if judged.is_broken:
+            return BAD_DOCUMENT
+        for note in judged.notes:
+            logger.info("Topic: %s", note)
+        lease, scope = crawl.lease_of(row), store.admission.scope
+        assert lease is not None  # the caller books it after this
+        store.names.learn(judged.names)  # of any page: each text is sent once
+        verdict = session.verdicts.of(
+            judged.judgement.probability,
+            judged.mark,
+            is_missing=judged.is_missing,
+            is_hidden=not judged.page.may_be_kept,
+            is_query=lease.decision.is_query,
+            is_foreign=scope is not None and not scope.reads(judged.page.language),
+        )
+        if isinstance(verdict, Failure):
+            return verdict
+        depth, path, anchor = store.depth(row), store.trail(row), store.anchors[row]
+        return Visit(row, depth, path, anchor, lease.decision, judged, verdict, fetched_at)
 
     def _book(
         self, row: int, visit: Visit | Failure, response: Response, outputs: list[Any]
@@ -209,7 +265,7 @@ class RewardMiddleware:
         absent = [url for url in urls if url not in places]
         if absent:
             known = np.concatenate(
-                [known, self._session.judging.judge.action_features(absent, [""] * len(absent))]
+                [known, self._session.judge.action_features(absent, [""] * len(absent))]
             )
             places |= {url: len(page_links) + i for i, url in enumerate(absent)}
         anchors = [

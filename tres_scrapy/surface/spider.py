@@ -142,7 +142,7 @@ class SurfaceSpider(TresSpider):
         config = self.config
         surfacing = Surfacing(
             SELECTORS[config.selector](self.random_seed),
-            single_words(self._session.judging.judge.keywords),
+            single_words(self._session.judge.keywords),
             first=FIRST,
             budget=config.queries,
             min_yield=config.min_yield,
