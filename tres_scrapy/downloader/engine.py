@@ -27,6 +27,14 @@ def is_under_way(engine: ExecutionEngine, request: Request) -> bool:
     return slot is not None and request in slot.inprogress
 
 
+def requests_under_way(engine: ExecutionEngine) -> int:
+    """Return the number of requests that are being downloaded or whose answer is being read.
+
+    A redirect or retry that waits in the scheduler is not one of them.
+    """
+    return 0 if engine._slot is None else len(engine._slot.inprogress)
+
+
 def is_closing(engine: ExecutionEngine) -> bool:
     """Return whether the crawl ends: it only waits for what is under way."""
     slot = engine._slot
