@@ -453,7 +453,7 @@ def test_filter_is_asked_when_a_sample_is_scheduled(clock):
     urls = ["http://b.test/1", "http://b.test/2", "http://c.test/"]
     requests = {url: Request(url) for url in urls}
     rows = crawl.book_page(row, False, outlinks(*urls)).outlinks
-    own.keep_of(rows, requests)
+    own.keep(dict(zip(rows.tolist(), requests.values(), strict=True)))
     kept = [scheduler.enqueue_request(requests[url]) for url in urls[:2]]
     scheduler.request_scheduled(requests[urls[2]])  # and refused by another listener
     assert (kept, own.dupefilter.dropped) == ([True, False], ["http://b.test/2"])

@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
@@ -158,7 +157,9 @@ class Rendering:
             parent = Parent.parse(proxy, authorization.decode("latin-1"))
         async with self._starting:
             if parent not in self._gates:
-                gate = BrowserGate(self._rule(), parent)
+                private = self.config.download.private_addresses
+                resolve = _addresses if private else PublicResolver.installed().addresses
+                gate = BrowserGate(GateRule(resolve, private), parent)
                 self._gates[parent] = gate, await gate.start()
         return self._gates[parent][1]
 
@@ -181,11 +182,6 @@ class Rendering:
             self._memory.known(to_need=False),
             refused,
         )
-
-    def _rule(self) -> GateRule:
-        private = self.config.download.private_addresses
-        resolve: Callable[[str], Awaitable[list[str]]] = _addresses
-        return GateRule(resolve if private else PublicResolver.installed().addresses, private)
 
     def _save(self) -> None:
         if self._path is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -76,11 +76,6 @@ class OwnRequests:
             self._job.keep(requests)
         self.recover(requests)
 
-    def keep_of(self, rows: Iterable[int], by_url: Mapping[str, Request]) -> None:
-        """Use the requests in `by_url` to fetch the samples of outlinks."""
-        if by_url:
-            self.keep({row: by_url[self._store.url(row)] for row in rows})
-
     def of(self, row: int) -> Request:
         """Return the request of a row, or a plain one if the spider gave none."""
         request, url = self._requests.get(row), self._store.url(row)
@@ -142,9 +137,7 @@ class OwnRequests:
 
         The filter of Scrapy may not know of it: a killed crawl leaves it nothing.
         """
-        url = canonicalise(request.url)
-        is_plain = request.method == "GET" and not request.body and not request.dont_filter
-        return is_plain and url is not None and url in self._before
+        return _plain_url(request) in self._before
 
     def note_answer(self, request: Request, *, is_page: bool) -> None:
         """Note what a request brought: a page, or data that the spider has used."""
@@ -170,9 +163,8 @@ class OwnRequests:
         Scrapy sends the first request for a URL and drops the others; for the frontier another page
         links to it.
         """
-        url = canonicalise(request.url)
-        is_plain = request.method == "GET" and not request.body and not request.dont_filter
-        first = self._first.get(url) if is_plain and url is not None else None
+        url = _plain_url(request)
+        first = None if url is None else self._first.get(url)
         return {} if first is None or url is None else {url: first.copy()}
 
     def is_link(self, url: str, request: Request) -> bool:
@@ -185,6 +177,12 @@ class OwnRequests:
         if self.dupefilter is not None:
             self.dupefilter.log(request)
         return False
+
+
+def _plain_url(request: Request) -> str | None:
+    """Return the canonical URL of a plain GET, None of any other request."""
+    is_plain = request.method == "GET" and not request.body and not request.dont_filter
+    return canonicalise(request.url) if is_plain else None
 
 
 def _kind_of(request: Request) -> _Kind:

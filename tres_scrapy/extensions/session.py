@@ -330,7 +330,9 @@ class CrawlSession:
         row, mark = booking.experience.row, None if visit is None else visit.judged.mark
         self.health.note_booking(row)
         self.requests.done(row)
-        self.requests.keep_of(booking.outlinks.tolist(), own or {})
+        if own:
+            url_of = self.crawl.store.url
+            self.requests.keep({each: own[url_of(each)] for each in booking.outlinks.tolist()})
         self._report()
         booked = self.job is None or self.job.book(self.crawl, booking, mark, items)
         for listener in self.listeners if booked else ():

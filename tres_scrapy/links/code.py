@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.page.place import WORD, Place
 from tres_scrapy.page.text import Page
+from tres_scrapy.url.message import printable
 
 Codes = NDArray[np.uint32]
 Name = tuple[int, str]  # a code and its text
@@ -285,7 +286,7 @@ class Names:
         """Keep the texts of new codes."""
         for code, text in names:
             if code not in self._texts and self._counts[code >> BITS] < MAX_NAMES:
-                self._texts[code] = text if text.isprintable() else _printable(text)
+                self._texts[code] = printable(text)
                 self._counts[code >> BITS] += 1
 
     def text(self, code: int) -> str | None:
@@ -295,7 +296,3 @@ class Names:
     def since(self, count: int) -> list[Name]:
         """Return all but the first `count` names, newest first."""
         return list(islice(reversed(self._texts.items()), len(self._texts) - count))
-
-
-def _printable(text: str) -> str:
-    return "".join(filter(str.isprintable, text))
