@@ -40,12 +40,11 @@ from tres_scrapy.export.output_file import FeedFlush, JsonLinesPipeline
 from tres_scrapy.export.parquet import FORMAT, ParquetItemExporter, check_parquet
 from tres_scrapy.extensions.dashboard import Dashboard
 from tres_scrapy.extensions.offline_web import OfflineProxyMiddleware, OfflineWeb
-from tres_scrapy.extensions.own_queue import keep_as_json
+from tres_scrapy.extensions.own_queue import JsonSpiderState, keep_as_json
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.sitemaps import Sitemaps
-from tres_scrapy.extensions.spider_state import JsonSpiderState
 from tres_scrapy.middlewares.message import CharsetMiddleware, CredentialMiddleware
 from tres_scrapy.middlewares.reward import RewardMiddleware
 from tres_scrapy.scheduler import TreeFrontierScheduler

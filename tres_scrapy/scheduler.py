@@ -85,9 +85,7 @@ class TreeFrontierScheduler(BaseScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        session = crawler.get_extension(CrawlSession)
-        if session is None:
-            raise ValueError(f"{cls.__name__} works with the add-on: add TresAddon to ADDONS")
+        session = CrawlSession.of(crawler)
         dupefilter = session.requests.dupefilter
         assert dupefilter is not None  # it has one in a real crawl
         jobdir = None if session.follows_all else job_dir(crawler.settings)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from math import inf
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import h11
 
 from tres_scrapy.config.typed import typed
-from tres_scrapy.downloader.local_server import LocalServer
 from tres_scrapy.url.public_address import is_public, may_be_public
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
 
 LONGEST_HEAD: Final = 256 * 1024  # bytes of all headers of a message, as in handler.py
 CONNECT_TIMEOUT: Final = 20.0  # seconds to resolve a name and try all its addresses
@@ -32,6 +29,7 @@ HOP_BY_HOP: Final = frozenset(
 CLOSE: Final = (b"Connection", b"close")
 
 Header = tuple[bytes, bytes]
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Parent(NamedTuple):
@@ -85,6 +83,46 @@ class _Stream(NamedTuple):
     async def send(self, *events: h11.Event) -> None:
         self.writer.write(b"".join(self.http.send(event) or b"" for event in events))
         await self.writer.drain()
+
+
+class LocalServer:
+    """Calls `serve` for each connection to a local port, and closes the connection afterwards.
+
+    A broken connection (OSError, EOFError) is ignored. `limit` is the most bytes that a
+    StreamReader holds for `readuntil`.
+    """
+
+    def __init__(self, serve: Serve, limit: int) -> None:
+        self._serve = serve
+        self._limit = limit
+        self._connections: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self, port: int = 0) -> int:
+        """Listen on a port, 0 for any free one, and return it; raise OSError if it is taken."""
+        self._server = await asyncio.start_server(
+            self._connect, "127.0.0.1", port, limit=self._limit
+        )
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Close the port and every connection."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._connections:
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # every coroutine of the loop runs in a task
+        self._connections.add(task)
+        try:
+            with suppress(OSError, EOFError, asyncio.CancelledError):
+                await self._serve(reader, writer)
+        finally:
+            self._connections.discard(task)
+            writer.close()
 
 
 class BrowserGate(LocalServer):

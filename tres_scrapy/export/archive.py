@@ -77,8 +77,7 @@ class Archive:
 
     def open(self) -> None:
         """Open the file, after all extensions are made; raise ConfigError if that fails."""
-        session = self._crawler.get_extension(CrawlSession)
-        assert session is not None  # the add-on installs both
+        session = CrawlSession.of(self._crawler)
         path = self._config.output.warc_file or beside(session.output, ENDING)
         try:
             self.writer = ArchiveWriter(path)

@@ -82,8 +82,7 @@ class CsvPipeline(LineFile):
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
-        session = crawler.get_extension(CrawlSession)
-        assert session is not None  # the add-on installs both
+        session = CrawlSession.of(crawler)
         if not config.output.csv:
             if not _is_continued(session.output, config.topics):
                 raise NotConfigured

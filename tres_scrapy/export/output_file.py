@@ -112,8 +112,7 @@ class FeedFlush:
                     slot.file.flush()
             except OSError as error:
                 self._failed = True
-                session = self._crawler.get_extension(CrawlSession)
-                assert session is not None  # the add-on installs both
+                session = CrawlSession.of(self._crawler)
                 end_crawl(slot.uri, error, session.job, session.stop)
                 return
 
@@ -124,24 +123,16 @@ class JsonLinesPipeline(LineFile):
     All items are passed on unchanged, also to Scrapy's feeds.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        job: Job | None = None,
-        stop: Callable[[str], None] = lambda reason: None,
-    ) -> None:
-        super().__init__(path, job, stop)
-        self._written = 0
-        self._is_continued = False  # whether the file held pages before
-        self._held: set[str] = set()  # URLs of items to export again that the file holds
+    _written = 0
+    _is_continued = False  # whether the file held pages before
+    _held: frozenset[str] = frozenset()  # URLs of items to export again that the file holds
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
         if config.output.file is None and not follows_links(crawler.spider):
             raise NotConfigured  # a spider of another project exports its own items
-        session = crawler.get_extension(CrawlSession)
-        assert session is not None  # the add-on installs both
+        session = CrawlSession.of(crawler)
         if not config.output.append:
             _refuse_other_topic(session.output, str(config.topic))
         pipeline = cls(session.output, session.job, session.stop)
@@ -169,7 +160,7 @@ class JsonLinesPipeline(LineFile):
         """Find the items that a killed crawl had written, but perhaps not exported elsewhere."""
         urls = {item.url for item in job.unexported if isinstance(item, RelevantPage)}
         with self.path.open(encoding="utf-8", errors="replace") as lines:
-            self._held = {url for line in lines if (url := _url_of(line)) in urls}
+            self._held = frozenset(url for line in lines if (url := _url_of(line)) in urls)
 
     def close_spider(self) -> None:
         if self._file is None:
@@ -194,7 +185,7 @@ class JsonLinesPipeline(LineFile):
         if not isinstance(item, RelevantPage) or self._file is None:
             return item
         if item.url in self._held:
-            self._held.remove(item.url)
+            self._held -= {item.url}
         else:
             try:
                 self.append(json.dumps(asdict(item), ensure_ascii=False) + "\n")

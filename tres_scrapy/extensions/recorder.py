@@ -149,8 +149,7 @@ class Recorder:
         writer, self._writer = self._writer, None
         if writer is None:
             return
-        session = self._crawler.get_extension(CrawlSession)
-        assert session is not None  # it has opened the record
+        session = CrawlSession.of(self._crawler)
         try:
             self._note_health(writer, None)  # the other processes have ended
             web = {

@@ -151,6 +151,14 @@ class CrawlSession:
             crawler.signals.connect(session.remove_unused, signal=signals.engine_stopped)
         return session
 
+    @classmethod
+    def of(cls, crawler: Crawler) -> Self:
+        """Return the session of a crawler; raise ValueError if the add-on is not installed."""
+        session = crawler.get_extension(cls)
+        if session is None:
+            raise ValueError("the classes of TRES work with its add-on: add TresAddon to ADDONS")
+        return session
+
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Note that a host has answered, be it with its robots.txt; what waits for it is next."""
         if not Failure.of_status(response.status).passes:

@@ -71,8 +71,7 @@ class Sitemaps:
         return extension
 
     def spider_opened(self) -> None:
-        session = self._crawler.get_extension(CrawlSession)
-        assert session is not None  # the add-on installs both
+        session = CrawlSession.of(self._crawler)
         self._session = session
         if session.job is not None:
             self._asked.update(session.job.asked())

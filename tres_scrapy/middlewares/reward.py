@@ -69,14 +69,11 @@ class RewardMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        session = crawler.get_extension(CrawlSession)
-        if session is None or crawler.spider is None:
-            raise ValueError(f"{cls.__name__} works with the add-on: add TresAddon to ADDONS")
-        settings = crawler.settings
-        config = Config.of(settings)
+        assert crawler.spider is not None
+        settings, config = crawler.settings, Config.of(crawler.settings)
         agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"] or ""
         return cls(
-            session,
+            CrawlSession.of(crawler),
             crawler.spider,
             renders=config.render.mode != NEVER,
             documents=config.reading.documents,

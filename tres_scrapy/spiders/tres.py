@@ -53,8 +53,7 @@ class TresSpider(Spider):
         visit: Visit | None = response.meta.get(VISIT)
         if visit is None or not visit.relevant:
             return
-        session = self.crawler.get_extension(CrawlSession)
-        assert session is not None  # the session judged the page
+        session = CrawlSession.of(self.crawler)
         scores = visit.judged.judgement.scores
         more: dict[str, Any] = {"scores": dict(scores)} if scores else {}
         item = item_class((*self._fields, *more))

@@ -269,9 +269,7 @@ class SurfaceSpider(TresSpider):
 
     @property
     def _session(self) -> CrawlSession:
-        session = self.crawler.get_extension(CrawlSession)
-        assert session is not None  # the scheduler has asked for it
-        return session
+        return CrawlSession.of(self.crawler)
 
     @property
     def _done(self) -> bool:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from trustme import CA
 
-from tres_scrapy.downloader.local_server import LocalServer
+from tres_scrapy.downloader.gate import LocalServer
 from tres_scrapy.lab.webs.fault import (
     BUSY,
     DNS,
