@@ -20,7 +20,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 
 from tres_scrapy.export.archive import exchange_of
-from tres_scrapy.export.warc import ArchiveWriter, Note, exchange_records, note_record
+from tres_scrapy.export.warc import ArchiveWriter, exchange_records, note_record
 
 RESULTS = Path(__file__).parent / "results" / "archive.md"
 HEADERS = {
@@ -53,7 +53,7 @@ async def archived(path: Path, crawled: list[tuple[Request, HtmlResponse]]) -> t
         start = time.thread_time()
         exchange = exchange_of(request, response)
         writer.put(partial(exchange_records, exchange), len(exchange.body))
-        writer.put(partial(note_record, Note(exchange.url, VERDICT, exchange.id)))
+        writer.put(partial(note_record, exchange.url, VERDICT, exchange.id))
         own += time.thread_time() - start
         while writer.full:
             await asyncio.sleep(0.05)

@@ -75,7 +75,7 @@ class TreeFrontierScheduler(BaseScheduler):
         self._available = Availability(names, self._slot_of, self._crawl.is_leased)
         self._waking: CallLaterResult | None = None
         self._scheduling: int | None = None  # the row of a sample between the two calls
-        self._told: float | None = None  # the end of a rest that the log has named
+        self._announced: float | None = None  # the end of a rest that the log has named
         self._health = session.health
         share = self._health.options.new_hosts if session.follows_all else 1.0
         self._most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
@@ -306,8 +306,8 @@ class TreeFrontierScheduler(BaseScheduler):
         until = self._health.until(now)
         idle = pending and not self._crawl.leased and self._available.next_time() is None
         hopes = not self._session.exhausted(now)  # else the crawl ends
-        if until is not None and idle and hopes and until != self._told:
-            self._told = until
+        if until is not None and idle and hopes and until != self._announced:
+            self._announced = until
             logger.info(
                 "All %d waiting links are on hosts that rest; the next is asked in %.0f s",
                 pending,

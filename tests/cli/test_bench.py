@@ -13,7 +13,7 @@ import pytest
 from archived import answered
 from conftest import PROJECT, TRES, command, running
 
-from tres_scrapy.export.warc import Note, exchange_records, info_record, note_record
+from tres_scrapy.export.warc import exchange_records, info_record, note_record
 from tres_scrapy.lab import comparison_plot as plot
 from tres_scrapy.lab.condition import Conditions
 from tres_scrapy.lab.result import Run, read_results
@@ -228,7 +228,7 @@ def test_incomplete_recording_is_reported(
 ) -> None:
     page = exchange_records(answered("http://a.test/"))
     info = info_record("a.warc", {"topic": "soup", "seeds": "http://a.test/"})
-    verdict = note_record(Note("http://a.test/", {"relevant": "true"}))
+    verdict = note_record("http://a.test/", {"relevant": "true"})
     content = b"".join([*info, *page, *verdict, *exchange_records(answered("http://b.test/"))])
     (tmp_path / "a.warc").write_bytes(content[:-9])
     options = ("--web", "recorded", "--data", tmp_path / "a.warc", "--max", "none")

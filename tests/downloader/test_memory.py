@@ -25,8 +25,8 @@ def test_rendered_domain_skips_plain_fetch():
     domains = taught(*[True] * CERTAIN)
     assert domains.wants("a.test", looks_empty=False)
     assert not domains.wants("b.test", looks_empty=False)
-    assert domains.known(to_need=True) == 1
-    assert domains.known(to_need=False) == 0
+    assert domains.count_decided(to_need=True) == 1
+    assert domains.count_decided(to_need=False) == 0
 
 
 def test_plain_page_restores_the_looks():
@@ -48,14 +48,14 @@ def test_plain_domain_is_retried_sometimes():
 def test_memory_fades_with_pages(past):
     for helped in (True, False):
         domains = taught(*past, *[helped] * 2 * CERTAIN)
-        assert domains.known(to_need=helped) == 1
+        assert domains.count_decided(to_need=helped) == 1
 
 
 def test_memory_is_written_and_read(tmp_path):
     path = tmp_path / "render.json"
     taught(True, True, True).save(path)
     assert DomainMemory.load(path).wants("a.test", looks_empty=False)
-    assert DomainMemory.load(tmp_path / "none.json").known(to_need=True) == 0
+    assert DomainMemory.load(tmp_path / "none.json").count_decided(to_need=True) == 0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from warcio.checker import Checker
 
 from tres_scrapy.export.warc import (
     Exchange,
-    Note,
     exchange_records,
     info_record,
     note_record,
@@ -100,15 +99,15 @@ def test_no_header_begins_another_record():
 
 
 def test_note_describes_a_response():
-    note = Note("http://a.test/", {"relevant": "true", "via": "a\nb"}, "<urn:uuid:1>")
-    record, block = read(note_record(note))[0]
+    note = note_record("http://a.test/", {"relevant": "true", "via": "a\nb"}, "<urn:uuid:1>")
+    record, block = read(note)[0]
     assert record.content_type == "application/warc-fields"
     assert record.rec_headers["WARC-Refers-To"] == "<urn:uuid:1>"
     assert block == b"relevant: true\r\nvia: a b\r\n"
 
 
 def test_note_may_be_about_no_response():
-    record, _ = read(note_record(Note("http://a.test/", {"failure": "DownloadTimeoutError"})))[0]
+    record, _ = read(note_record("http://a.test/", {"failure": "DownloadTimeoutError"}))[0]
     assert record.rec_headers["WARC-Refers-To"] is None
 
 
@@ -121,8 +120,8 @@ def test_first_record_describes_the_file():
 
 def test_records_satisfy_another_checker(tmp_path, capsys):
     path = tmp_path / "a.warc"
-    note = Note("http://a.test/", {"relevant": "true"})
-    path.write_bytes(b"".join(exchange_records(exchange()) + note_record(note)))
+    note = note_record("http://a.test/", {"relevant": "true"})
+    path.write_bytes(b"".join(exchange_records(exchange()) + note))
     assert (
         Checker(type("Options", (), {"inputs": [str(path)], "verbose": False})).process_all() == 0
     )

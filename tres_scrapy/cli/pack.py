@@ -12,7 +12,7 @@ from tres_scrapy.config.parser import identifier
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, shipped_models, topics
-from tres_scrapy.topic.topic_folder import find_folder, unlearned
+from tres_scrapy.topic.topic_folder import count_unlearned, find_folder
 from tres_scrapy.topic.topic_learner import learn_answers
 
 
@@ -40,7 +40,7 @@ def command(words: tuple[str, ...], models: Path) -> None:
     folder, place = find_folder(Path(words[2])), models / name
     if (place / TOPIC_FILE).exists():
         raise ValueError(f"{place} exists: choose another name or remove it")
-    if unlearned(folder):
+    if count_unlearned(folder):
         for line in learn_answers(folder):
             print(line)
     facts = tomllib.loads((folder.pack / TOPIC_FILE).read_text(encoding="utf-8"))

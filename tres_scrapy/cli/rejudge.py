@@ -16,7 +16,7 @@ from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.topic_folder import TopicFolder, find_folder, read_answers, unlearned
+from tres_scrapy.topic.topic_folder import TopicFolder, count_unlearned, find_folder, read_answers
 from tres_scrapy.topic.topic_learner import learn_answers
 from tres_scrapy.url.message import TresError, reason
 from tres_scrapy.url.whole_file import whole_file
@@ -58,7 +58,7 @@ def command(words: tuple[str, ...], jobdir: Path | None, output: Path | None) ->
     target = output or source.with_suffix(SUFFIX)
     if target.exists() and target.samefile(source):
         raise TresError(f"-o {target} is the output itself: give another file")
-    if unlearned(folder):
+    if count_unlearned(folder):
         for line in learn_answers(folder):
             print(line)
     answers = folder.read_state().get("answers", {}) | read_answers(folder.answers)[0]

@@ -121,7 +121,7 @@ class PrivateAddressMiddleware:
 
     def __init__(self, shared: SharedAddresses | None = None) -> None:
         self._shared = shared
-        self._said = False
+        self._has_warned = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -155,7 +155,7 @@ class PrivateAddressMiddleware:
         """Raise an error; log only the first, because one page may hold a thousand such links."""
         allowed = typed_setting("private_addresses", True)
         error = FetchRefusedError(f"{reason}; to allow it, add {allowed}", "private_address")
-        if not self._said:
-            self._said = True
+        if not self._has_warned:
+            self._has_warned = True
             logger.warning("Request refused: %s (later refusals are not logged)", error)
         raise error

@@ -178,8 +178,8 @@ class Rendering:
             self._rendered,
             plural(self._rendered, "page"),
             self._helped,
-            self._memory.known(to_need=True),
-            self._memory.known(to_need=False),
+            self._memory.count_decided(to_need=True),
+            self._memory.count_decided(to_need=False),
             refused,
         )
 
@@ -241,7 +241,7 @@ class DomainMemory:
             del self._scores[oldest]
             self._passed.pop(oldest, None)
 
-    def known(self, *, to_need: bool) -> int:
+    def count_decided(self, *, to_need: bool) -> int:
         """Return how many domains are known to need a browser, or not to need one."""
         wanted = CERTAIN if to_need else -CERTAIN
         return sum(score == wanted for score in self._scores.values())

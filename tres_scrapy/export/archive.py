@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Self
 
@@ -23,7 +24,6 @@ from tres_scrapy.export.output_file import beside
 from tres_scrapy.export.warc import (
     ArchiveWriter,
     Exchange,
-    Note,
     exchange_records,
     info_record,
     note_record,
@@ -111,8 +111,8 @@ class Archive:
             fields["again"] = "true"
         if exchange is not None and not self._everything:
             self._put(exchange)
-        note = Note(url, fields, None if exchange is None else exchange.id)
-        self.writer.put(partial(note_record, note))
+        about = None if exchange is None else exchange.id
+        self.writer.put(partial(note_record, url, fields, about, datetime.now(UTC)))
 
     def engine_stopped(self) -> None:
         self.writer.close()

@@ -76,16 +76,6 @@ class Exchange:
     id: str = field(default_factory=_new_id)  # of the response record
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What the crawl found out about a URL; `about` is the ID of its response record."""
-
-    url: str
-    fields: dict[str, str]
-    about: str | None = None
-    date: datetime = field(default_factory=_now)
-
-
 def info_record(name: str, fields: dict[str, str]) -> list[bytes]:
     """Return the record that begins a file, with `fields` about the crawl."""
     head = {"WARC-Filename": name, "Content-Type": "application/warc-fields"}
@@ -115,16 +105,18 @@ def exchange_records(exchange: Exchange) -> list[bytes]:
     ]
 
 
-def note_record(note: Note) -> list[bytes]:
-    """Return a metadata record."""
+def note_record(
+    url: str, fields: dict[str, str], about: str | None = None, date: datetime | None = None
+) -> list[bytes]:
+    """Return a metadata record about a URL; `about` is the ID of its response record."""
     head = {
-        "WARC-Date": _date(note.date),
-        "WARC-Target-URI": note.url,
-        "WARC-Concurrent-To": note.about,
-        "WARC-Refers-To": note.about,
+        "WARC-Date": _date(date or _now()),
+        "WARC-Target-URI": url,
+        "WARC-Concurrent-To": about,
+        "WARC-Refers-To": about,
         "Content-Type": "application/warc-fields",
     }
-    return [_record(WarcRecordType.metadata, head, _lines(note.fields.items()))]
+    return [_record(WarcRecordType.metadata, head, _lines(fields.items()))]
 
 
 def _record(

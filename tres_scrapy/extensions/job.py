@@ -166,7 +166,7 @@ class Job:
         """Save that a host was asked for its sitemaps; return whether that worked."""
         return self.write(self.journal.note, f"{_ASKED}{origin}", "1")
 
-    def asked(self) -> list[str]:
+    def origins_asked(self) -> list[str]:
         """Return the hosts that were asked for their sitemaps, such as http://a.test."""
         with reading():
             return self.journal.noted_after(_ASKED)

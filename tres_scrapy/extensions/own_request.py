@@ -91,7 +91,7 @@ class OwnRequests:
                 moved.headers.pop(name, None)
         return moved
 
-    def done(self, row: int) -> None:
+    def remove_booked(self, row: int) -> None:
         """Remove the request of a row that is booked."""
         self._remove(row)
         self.answered.discard(row)
@@ -157,7 +157,7 @@ class OwnRequests:
             return False
         return self.dupefilter.drops(request)
 
-    def waiting(self, request: Request) -> dict[str, Request]:
+    def copy_waiting(self, request: Request) -> dict[str, Request]:
         """Return a copy of the request that waits for the same URL, by the URL, if there is one.
 
         Scrapy sends the first request for a URL and drops the others; for the frontier another page

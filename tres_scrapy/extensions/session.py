@@ -337,7 +337,7 @@ class CrawlSession:
     ) -> bool:
         row, mark = booking.experience.row, None if visit is None else visit.judged.mark
         self.health.note_booking(row)
-        self.requests.done(row)
+        self.requests.remove_booked(row)
         if own:
             url_of = self.crawl.store.url
             self.requests.keep({each: own[url_of(each)] for each in booking.outlinks.tolist()})

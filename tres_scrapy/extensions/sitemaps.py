@@ -74,7 +74,7 @@ class Sitemaps:
         session = CrawlSession.of(self._crawler)
         self._session = session
         if session.job is not None:
-            self._asked.update(session.job.asked())
+            self._asked.update(session.job.origins_asked())
             hosts = (urlsplit(origin).hostname or "" for origin in self._asked)
             self._hosts.update(map(session.crawl.store.ledger.id_of_host, hosts))
         session.listeners.append(self.note)

@@ -283,7 +283,7 @@ class RewardMiddleware:
         for request in requests:
             url = own.url_of_sample(request)
             if url is None:
-                links |= own.waiting(request)
+                links |= own.copy_waiting(request)
             else:
                 links.setdefault(url, request)
         return links

@@ -114,9 +114,9 @@ class BagOfWords:
 
     def logits(self, texts: Sequence[Text]) -> NDArray[np.float64]:
         """Return the signed distance of each text from the boundary, [n]."""
-        return self.counted(Counter(text.words) for text in texts)
+        return self.logits_of_counts(Counter(text.words) for text in texts)
 
-    def counted(self, texts: Iterable[Mapping[str, int]]) -> NDArray[np.float64]:
+    def logits_of_counts(self, texts: Iterable[Mapping[str, int]]) -> NDArray[np.float64]:
         """Return what `logits` does, from how often each word occurs in a text."""
         return np.array([self.bias + self._terms(counts)[1].sum() for counts in texts])
 

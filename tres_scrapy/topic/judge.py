@@ -249,10 +249,10 @@ class Judge:
             thread.join()
 
     def _work(self, judge: Callable[[Sequence[Source]], list[Judged]]) -> None:
-        while tasks := self._collected():
+        while tasks := self._collect():
             self._try(judge, [task for task in tasks if task.future.set_running_or_notify_cancel()])
 
-    def _collected(self) -> list[_Task]:
+    def _collect(self) -> list[_Task]:
         """Return the next pages, none after the end mark."""
         with self._turn:
             tasks: list[_Task] = []

@@ -97,7 +97,9 @@ class TopicFit(NamedTuple):
 
     def judge(self, pages: Iterable[PageWords]) -> Numbers:
         """Return P(relevant) of pages [n]."""
-        return self.calibration.probabilities(self.model.counted(each.words for each in pages))
+        return self.calibration.probabilities(
+            self.model.logits_of_counts(each.words for each in pages)
+        )
 
 
 class KeywordTopic:

@@ -244,7 +244,7 @@ def find_folder(run: Path) -> TopicFolder:
     )
 
 
-def unlearned(folder: TopicFolder) -> int:
+def count_unlearned(folder: TopicFolder) -> int:
     """Return how many answers of a topic's own file its model does not know yet."""
     answers, _ = read_answers(folder.answers)
     known = folder.read_state().get("answers", {})

@@ -8,14 +8,14 @@ from archived import HTML, SOUP, answered, record
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from tres_scrapy.export.warc import Note, exchange_records, info_record, note_record
+from tres_scrapy.export.warc import exchange_records, info_record, note_record
 from tres_scrapy.lab.webs import recorded as module
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.web import Count
 
 
 def verdict(url, **fields):
-    return note_record(Note(url, {name: str(value).lower() for name, value in fields.items()}))
+    return note_record(url, {name: str(value).lower() for name, value in fields.items()})
 
 
 def relevant(url):
