@@ -25,7 +25,7 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import make_policy
-from tres_scrapy.crawl.reward import Verdicts
+from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger

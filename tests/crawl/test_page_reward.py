@@ -1,7 +1,7 @@
 import pytest
 
 from tres_scrapy.crawl.failure import SOFT_404
-from tres_scrapy.crawl.reward import Verdict, Verdicts, reward_of
+from tres_scrapy.crawl.visit import Verdict, Verdicts, reward_of
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
 

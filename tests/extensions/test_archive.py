@@ -13,7 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import PAGE
-from tres_scrapy.crawl.reward import Verdict
+from tres_scrapy.crawl.visit import Verdict
 from tres_scrapy.export.archive import FIELDS, Archive, exchange_of
 from tres_scrapy.extensions.session import CrawlSession
 

@@ -12,7 +12,7 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
-from tres_scrapy.crawl.reward import Verdicts
+from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.extensions import control as module
 from tres_scrapy.extensions.control import ENDING, PAUSED, RUNNING, Control
 from tres_scrapy.extensions.session import CrawlSession

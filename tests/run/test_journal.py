@@ -20,8 +20,8 @@ from tres_scrapy.crawl import revision
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import POLICIES, make_policy
-from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.scout import Scout
+from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK

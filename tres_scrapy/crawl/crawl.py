@@ -15,8 +15,8 @@ from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
 from tres_scrapy.crawl.revision import Revision
-from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
 from tres_scrapy.crawl.scout import Scout
+from tres_scrapy.crawl.visit import FAILURE_REWARD, reward_of
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import SEED_PATH

@@ -1,18 +1,54 @@
-"""A fetched page before it is booked, and the count of pages in foreign languages."""
+"""A fetched page before it is booked: the verdict on it and its reward r(t+1) (P 2.1, 2.6).
+
+| result of the fetch | reward | page of T | relevant in HR |
+|---|---|---|---|
+| a page with P(relevant) at the threshold or above | 1 | yes | yes |
+| a page below the threshold | 0 | yes | no |
+| a copy of a page fetched before | 0 | yes | no |
+| a page that says noindex, unless that is ignored | 0 | yes | no |
+| a page in a language that is not among `languages` | 0 | yes | no |
+| the page of a seed | as any page; 1 with `trusted_seeds` | yes | as judged |
+| the answer to a search query | 0 | no | no |
+| "not found" with status 200, or any other failure | 0 | no | no |
+
+In the paper every seed earns 1. It does not cover copies, noindex, queries and failures.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from tres_scrapy.agent.policy import Decision, PageText
-from tres_scrapy.crawl.reward import Verdict
+from tres_scrapy.crawl.failure import SOFT_404, Failure
+from tres_scrapy.page.duplicate import Duplicates
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.judge import Judged
 
+FAILURE_REWARD: Final = 0.0
 FOREIGN: Final = "foreign/"  # prefix in the counts of a crawl, followed by the language
+
+
+class Verdict(NamedTuple):
+    """The verdict on a fetched page: on topic, a copy, the answer to a search query, or hidden.
+
+    A hidden page asks not to be kept; a foreign one is in a language that is not wanted.
+    """
+
+    on_topic: bool
+    is_copy: bool = False
+    is_query: bool = False
+    is_hidden: bool = False
+    is_foreign: bool = False
+
+    @property
+    def relevant(self) -> bool:
+        """Whether the page counts as relevant in HR and for its domain."""
+        out = self.is_copy or self.is_query or self.is_hidden or self.is_foreign
+        return self.on_topic and not out
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +95,45 @@ def foreign_pages(counts: Counter[str]) -> Counter[str]:
             if name.startswith(FOREIGN)
         }
     )
+
+
+class Verdicts:
+    """Decides the verdict on each page, in the order in which pages are judged.
+
+    `threshold` is the least P(relevant) of a relevant page; it comes from the pack. Without
+    `detect_copies` no page is a copy.
+    """
+
+    def __init__(self, threshold: float, *, detect_copies: bool = True) -> None:
+        self._threshold = threshold
+        self._detects_copies = detect_copies
+        self._texts = Duplicates()
+
+    def of(
+        self,
+        probability: float,
+        mark: bytes,
+        *,
+        is_missing: bool = False,
+        is_query: bool = False,
+        is_hidden: bool = False,
+        is_foreign: bool = False,
+    ) -> Verdict | Failure:
+        """Return the verdict on a page from its P(relevant) and its fingerprint `mark`.
+
+        A page that says "not found" (`is_missing`) is a failure and not compared with others.
+        """
+        if is_missing:
+            return SOFT_404
+        is_copy = self._detects_copies and not self._texts.add(mark)
+        return Verdict(probability >= self._threshold, is_copy, is_query, is_hidden, is_foreign)
+
+    def remember(self, marks: Iterable[bytes]) -> None:
+        """Add the fingerprints of the pages that an interrupted crawl fetched."""
+        for mark in marks:
+            self._texts.add(mark)
+
+
+def reward_of(relevant: bool, *, is_trusted: bool = False, is_query: bool = False) -> float:
+    """Return r(t+1) of a page: 1 if it is relevant or trusted, 0 otherwise and for queries."""
+    return float((relevant or is_trusted) and not is_query)

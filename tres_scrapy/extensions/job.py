@@ -25,7 +25,7 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.crawl import Booking, Crawl
-from tres_scrapy.crawl.reward import Verdicts
+from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
 from tres_scrapy.items import RelevantPage, item_class
 from tres_scrapy.run.job_file import reading

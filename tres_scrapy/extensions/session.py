@@ -25,8 +25,7 @@ from tres_scrapy.crawl.assembly import make_crawl, threshold_of
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
 from tres_scrapy.crawl.health import Health
-from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.crawl.visit import Visit, count_foreign, text_of
+from tres_scrapy.crawl.visit import Verdicts, Visit, count_foreign, text_of
 from tres_scrapy.downloader.request import LEASE, follows_links
 from tres_scrapy.extensions.ending import Ending
 from tres_scrapy.extensions.job import Job, now

@@ -25,7 +25,7 @@ from tres_scrapy.crawl.failure import (
     Failure,
 )
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.crawl.reward import Verdicts
+from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.lab.library import OK, Fetched, Library
 from tres_scrapy.lab.result import Result, Run, Series
