@@ -55,7 +55,11 @@ class PdfReader:
         """Return the title, date, pages and links of a PDF; raise DocumentError if it is broken."""
         if self._process is None or self._process.poll() is not None:
             self.close()
-            self._process = _start(self._patience)
+            try:
+                self._process = start_module("tres_scrapy.page.pdf", str(self._patience))
+            except OSError as error:
+                msg = f"the process that reads PDFs does not start: {plainly(error)}"
+                raise DocumentError(msg) from None
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -118,16 +122,13 @@ def read_document(
     )
 
 
-def _start(patience: float) -> subprocess.Popen[bytes]:
+def start_module(module: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    """Run one of our modules in a process with pipes; raise OSError if it cannot be started."""
     path = os.pathsep.join(place for place in sys.path if place)
-    try:
-        return subprocess.Popen(  # noqa: S603 - our own module, no shell
-            [sys.executable, "-m", "tres_scrapy.page.pdf", str(patience)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
-        )
-    except OSError as error:
-        raise DocumentError(
-            f"the process that reads PDFs does not start: {plainly(error)}"
-        ) from None
+    return subprocess.Popen(  # noqa: S603 - our own module, no shell
+        [sys.executable, "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+        **options,
+    )

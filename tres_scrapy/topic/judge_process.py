@@ -25,7 +25,7 @@ from typing import BinaryIO
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Wordbook
-from tres_scrapy.page.pdf_page import is_pdf
+from tres_scrapy.page.pdf_page import is_pdf, start_module
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.pack import OwnJudge, load_packs
 from tres_scrapy.url.message import TresError, plainly
@@ -194,15 +194,9 @@ class Worker:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join(place for place in sys.path if place)
         try:
-            process = subprocess.Popen(  # noqa: S603 - our own module, no shell
-                [sys.executable, "-m", __name__],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": path},
-                process_group=0,  # Ctrl-C must not reach it before the crawl has ended
-            )
+            # Ctrl-C must not reach it before the crawl has ended
+            process = start_module(__name__, process_group=0)
         except OSError as error:
             raise WorkerError(
                 f"the process that judges pages does not start: {plainly(error)}"
