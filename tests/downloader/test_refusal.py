@@ -10,6 +10,7 @@ from scrapy.settings import Settings
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.test import get_crawler
 
+from tres_scrapy.addon import REPLACED
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.downloader.refusal import (
     BoundedCompression,
@@ -17,7 +18,7 @@ from tres_scrapy.downloader.refusal import (
     MetaRefreshes,
     Redirects,
     failure_of,
-    give_kinds,
+    replace_middleware,
 )
 from tres_scrapy.downloader.robots import RobotsMiddleware
 
@@ -99,7 +100,7 @@ def test_errors_become_failures(error, failure):
 
 def test_moved_middleware_keeps_its_kind():
     settings = Settings({"DOWNLOADER_MIDDLEWARES": {RedirectMiddleware: 610}})
-    give_kinds(settings)
+    replace_middleware(settings, RedirectMiddleware, Redirects)
     assert settings.getdict("DOWNLOADER_MIDDLEWARES") == {Redirects: 610}
 
 
@@ -108,7 +109,8 @@ def test_own_redirect_middleware_stays():
         pass
 
     settings = Settings({"DOWNLOADER_MIDDLEWARES": {RedirectMiddleware: None, Own: 600}})
-    give_kinds(settings)
+    for scrapys, ours in REPLACED.items():
+        replace_middleware(settings, scrapys, ours)
     base = settings.getdict("DOWNLOADER_MIDDLEWARES_BASE")
     assert Redirects not in base
     assert BoundedCompression in base
