@@ -38,6 +38,7 @@ from tres_scrapy.page.text import Page
 from tres_scrapy.topic.classifier import TFIDF, Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, TopicFit, questions
+from tres_scrapy.topic.topic_folder import add_answers
 from tres_scrapy.topic.topic_learner import MAX_PAGES, TopicLearner, open_topic
 from tres_scrapy.training.fitting import fit_bag
 from tres_scrapy.training.sample import Example
@@ -262,7 +263,8 @@ def times(records: list[Record], name: str) -> dict[str, float]:
             labels = inside[int(sheet.url.removeprefix(PAGE_URL))].labels
             answers[sheet.url] = bool(labels & about.labels)
         start = process_time()
-        learner.answer(answers)
+        add_answers(learner.folder.answers, answers)
+        learner.learn()
         return {"time first": first, "time refit": process_time() - start}
 
 

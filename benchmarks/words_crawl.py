@@ -44,6 +44,7 @@ from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.keyword_topic import THRESHOLD
 from tres_scrapy.topic.pack import Judgement
+from tres_scrapy.topic.topic_folder import add_answers
 from tres_scrapy.topic.topic_learner import TopicLearner, open_topic
 
 RESULTS = Path(__file__).parent / "results"
@@ -95,9 +96,11 @@ class GrowingPack:
             self._learner.keep(page, fingerprint(page), is_seed=self._pages == 0)
             self._pages += 1
         self._learner.learn()
-        if self._pages >= FIRST and self._learner.answered < self._answers:
+        if self._pages >= FIRST and len(self._learner.known_answers) < self._answers:
             urls = [sheet.url for sheet, _ in self._learner.questions(STEP)]
-            self._learner.answer(dict(zip(urls, self._web.labels(urls), strict=True)))
+            answers = dict(zip(urls, self._web.labels(urls), strict=True))
+            add_answers(self._learner.folder.answers, answers)
+            self._learner.learn()
         return judged
 
     def _describe(self) -> None:

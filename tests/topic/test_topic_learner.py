@@ -11,7 +11,7 @@ from tres_scrapy.page.text import read_page
 from tres_scrapy.topic import topic_learner
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.topic_folder import TopicFolder
+from tres_scrapy.topic.topic_folder import TopicFolder, add_answers
 from tres_scrapy.topic.topic_learner import (
     LearningJudge,
     LearningTask,
@@ -39,6 +39,11 @@ def learn(learner, *numbers):
     for number in numbers:
         learner.keep(page(number), fingerprint(page(number)), is_seed=number == 0)
         learner.learn()
+
+
+def answer(learner, answers):
+    add_answers(learner.folder.answers, answers)
+    learner.learn()
 
 
 def pack_of(path):
@@ -74,9 +79,9 @@ def test_answer_leads_to_a_new_fit(tmp_path):
     learn(mine, *range(12))
     before = pack_of(tmp_path)
     asked = [sheet.url for sheet, _ in mine.questions(4)]
-    mine.answer({asked[0]: True, asked[1]: False})
+    answer(mine, {asked[0]: True, asked[1]: False})
     assert pack_of(tmp_path) != before
-    assert mine.answered == 2
+    assert len(mine.known_answers) == 2
     assert asked[0] not in TopicFolder(tmp_path).questions.read_text(encoding="utf-8")
     assert "2 answers; by the answers the threshold lies between" in mine.take_notes()[-1]
 
@@ -84,11 +89,11 @@ def test_answer_leads_to_a_new_fit(tmp_path):
 def test_wrong_line_keeps_earlier_answers(tmp_path):
     mine = learner(tmp_path)
     learn(mine, *range(12))
-    mine.answer({"http://h0.test/": True})
+    answer(mine, {"http://h0.test/": True})
     with (tmp_path / "answers.txt").open("a", encoding="utf-8") as file:
         file.write("perhaps http://h1.test/\n")
     mine.learn()
-    assert mine.answered == 1
+    assert len(mine.known_answers) == 1
     assert "line 2" in mine.take_notes()[-1]
 
 
@@ -98,10 +103,10 @@ def test_missing_file_keeps_its_answers(tmp_path):
     learner(tmp_path)
     mine = TopicLearner(tmp_path, "soup", KEYWORDS, answers=named)
     learn(mine, *range(3))
-    assert mine.answered == 1
+    assert len(mine.known_answers) == 1
     named.unlink()
     mine.learn()
-    assert mine.answered == 1
+    assert len(mine.known_answers) == 1
     assert "mine.txt' is missing" in mine.take_notes()[-1]
     with pytest.raises(TresError, match="is missing, its answers were learned"):
         learn_answers(TopicFolder(tmp_path))
@@ -114,15 +119,15 @@ def test_missing_file_keeps_its_answers(tmp_path):
 def test_all_answers_no_is_said(tmp_path):
     mine = learner(tmp_path)
     learn(mine, *range(12))
-    mine.answer({"http://h0.test/": False})
+    answer(mine, {"http://h0.test/": False})
     assert "all answers are no" in mine.take_notes()[-1]
 
 
 def test_yes_and_no_for_a_page_is_said(tmp_path):
     mine = learner(tmp_path)
     learn(mine, *range(12))
-    mine.answer({"http://h0.test/": True})
-    mine.answer({"http://h0.test/": False})
+    answer(mine, {"http://h0.test/": True})
+    answer(mine, {"http://h0.test/": False})
     said = "yes and no for 1 URL, the first is http://h0.test/; the last line about each counts"
     assert any(said in note for note in mine.take_notes())
 

@@ -25,7 +25,7 @@ from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, TopicFit, questions
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import TOPIC_FILE
-from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, read_answers
+from tres_scrapy.topic.topic_folder import TopicFolder, read_answers
 from tres_scrapy.url.message import TresError, plainly, plural, printable
 from tres_scrapy.url.whole_file import sha256
 
@@ -95,44 +95,34 @@ class TopicLearner:
         seed: int = 0,
         models: Path | None = None,
     ) -> None:
-        self._folder = TopicFolder(path)
+        self.folder = TopicFolder(path)
         self._name = name
         # of two answers about a page, that of the last file counts
         self._named = answers
-        self._files = [*([answers] if answers else []), self._folder.answers]
+        self._files = [*([answers] if answers else []), self.folder.answers]
         self._origin = {"file": str(answers.resolve()) if answers else "", "seed": seed}
         self._salt = str(seed).encode()
         self._load()
         self._topic = KeywordTopic.in_english(keywords, models)
         self._near = self._topic.near(NEAR)
-        pages = self._folder.read_pages(repair=True)
+        pages = self.folder.read_pages(repair=True)
         self._kept = {mark: (number, page) for number, mark, page in pages}
-        state = self._folder.read_state()
+        state = self.folder.read_state()
         if state and state != state | self._origin:  # the file of answers has moved
-            self._folder.write_state(state | self._origin)
+            self.folder.write_state(state | self._origin)
         self._seen = max((number for number, _ in self._kept.values()), default=0)
         self._next: int = state.get("next", 1)
-        self._used: dict[str, bool] = state.get("answers", {})
+        self.known_answers: dict[str, bool] = state.get("answers", {})  # to the model
         self._notes: list[str] = []
         self._warned = False  # whether hardly any page is relevant, which was said
         self._stamps: list[int | None] = [None for _ in self._files]
-
-    @property
-    def answered(self) -> int:
-        """The number of answers that the model knows."""
-        return len(self._used)
 
     def questions(self, most: int) -> list[tuple[PageWords, float]]:
         """Return the pages whose answers help most, with P(relevant) of each."""
         pages = [page for _, page in self._kept.values()]
         assert isinstance(self.pack.classifier, BagOfWords)
         fit = TopicFit(self.pack.classifier, self.pack.calibration)
-        return questions(fit.judge, pages, self._used, most)
-
-    def answer(self, answers: Mapping[str, bool]) -> None:
-        """Add answers to the file of answers, and learn from them."""
-        add_answers(self._folder.answers, answers)
-        self.learn()
+        return questions(fit.judge, pages, self.known_answers, most)
 
     def take_notes(self) -> tuple[str, ...]:
         """Return what there is to say since the last call."""
@@ -155,7 +145,7 @@ class TopicLearner:
         kept = PageWords(page.url, page.title, page.text[:LEAD], Counter(words), is_seed)
         self._kept[mark] = self._seen, kept
         try:
-            self._folder.add_page(self._seen, mark, kept)
+            self.folder.add_page(self._seen, mark, kept)
         except OSError as error:  # only a resumed crawl misses it
             self._notes.append(f"cannot keep a page: {plainly(error)}")
 
@@ -164,14 +154,14 @@ class TopicLearner:
         if not self._kept:
             return
         answers = self._answers()
-        if self._seen < self._next and answers == self._used:
+        if self._seen < self._next and answers == self.known_answers:
             return
         self._forget(answers)
         pages = [page for _, page in sorted(self._kept.values(), key=lambda each: each[0])]
         fit = self._topic.fit(pages, answers)
         self._warn(fit)
         self._next = int(self._seen * GROWTH) + 10
-        changed, self._used = answers != self._used, answers
+        changed, self.known_answers = answers != self.known_answers, answers
         try:
             self._keep_fit(fit, changed=changed)
         except (OSError, TresError) as error:  # a full disk: the crawl goes on as it was
@@ -189,23 +179,23 @@ class TopicLearner:
 
     def _load(self) -> None:
         """Load the pack; `model` names it: another model, another name."""
-        self.pack = Pack.load(self._folder.pack)
-        self.model = sha256(self._folder.pack / TOPIC_FILE)
+        self.pack = Pack.load(self.folder.pack)
+        self.model = sha256(self.folder.pack / TOPIC_FILE)
 
     def _keep_fit(self, fit: TopicFit, *, changed: bool) -> None:
-        if fit.drifts and not self._used:
+        if fit.drifts and not self.known_answers:
             self._next = 2 * self._seen
             self._notes.append(
                 f"keywords and pages disagree (rank correlation {fit.agreement:.2f}): kept the "
                 f"model before, learns again after {self._next} pages; `tres answer` settles it"
             )
         else:
-            self._folder.write_pack(self._name, self._topic.keywords, self._near, fit)
+            self.folder.write_pack(self._name, self._topic.keywords, self._near, fit)
             self._load()
-            self._notes.append(_summary(fit, self._used, changed=changed))
-        self._folder.write_questions(self.questions(QUESTIONS))
-        state = {"next": self._next, "answers": self._used, "pulls": dict(fit.pulls)}
-        self._folder.write_state(state | self._origin)
+            self._notes.append(_summary(fit, self.known_answers, changed=changed))
+        self.folder.write_questions(self.questions(QUESTIONS))
+        state = {"next": self._next, "answers": self.known_answers, "pulls": dict(fit.pulls)}
+        self.folder.write_state(state | self._origin)
 
     def _forget(self, answers: dict[str, bool]) -> None:
         """Keep a random sample of the pages, with all seeds and answered ones."""
@@ -220,13 +210,13 @@ class TopicLearner:
         last = max(self._kept, key=lambda mark: self._kept[mark][0])  # it says how many there were
         chosen = {*sorted(self._kept, key=order)[:MAX_PAGES], last}
         self._kept = {mark: page for mark, page in self._kept.items() if mark in chosen}
-        self._folder.keep_pages((number, mark, s) for mark, (number, s) in self._kept.items())
+        self.folder.keep_pages((number, mark, s) for mark, (number, s) in self._kept.items())
 
     def _answers(self) -> dict[str, bool]:
         """Return the answers, read again if a file of them has changed."""
         stamps = [path.stat().st_mtime_ns if path.exists() else None for path in self._files]
         if stamps == self._stamps:
-            return self._used
+            return self.known_answers
         self._stamps = stamps
         answers: dict[str, bool] = {}
         for path in self._files:
@@ -234,7 +224,7 @@ class TopicLearner:
                 found, doubtful = read_answers(path)
             except TresError as error:
                 self._notes.append(str(error))
-                return self._used
+                return self.known_answers
             if doubtful:
                 urls = f"{len(doubtful)} {plural(len(doubtful), 'URL')}"
                 self._notes.append(
@@ -243,10 +233,10 @@ class TopicLearner:
                 )
             answers |= found
         try:
-            _check_file(self._named, self._used, answers)
+            _check_file(self._named, self.known_answers, answers)
         except TresError as error:
             self._notes.append(str(error))
-            return self._used
+            return self.known_answers
         return answers
 
 
