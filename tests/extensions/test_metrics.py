@@ -3,7 +3,6 @@ import logging
 import re
 import socket
 import threading
-from collections import Counter
 from contextlib import ExitStack
 from types import SimpleNamespace
 
@@ -24,6 +23,7 @@ from tres_scrapy.export.metrics import (
     Metrics,
 )
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.live.state import CrawlState
 
 FIGURES = {"pages": 7, "relevant_pages": 3, "phase": "exploration", "failures/http_404": 2}
 
@@ -31,7 +31,7 @@ FIGURES = {"pages": 7, "relevant_pages": 3, "phase": "exploration", "failures/ht
 class Crawl:
     """A crawl with some pages."""
 
-    pages, leased, failures = 7, 1, Counter(http_404=2)
+    leased, limit = 1, None
 
     def figures(self):
         return dict(FIGURES)
@@ -44,7 +44,8 @@ class Crawler:
         self.settings = Settings({"TRES_TOPIC": "food", **settings})
         self.signals = SimpleNamespace(connect=lambda *_, **__: None)
         judging = SimpleNamespace(judge=SimpleNamespace(waiting=4))
-        self.learner = SimpleNamespace(crawl=Crawl(), judging=judging)
+        health = SimpleNamespace(in_doubt=False)
+        self.learner = SimpleNamespace(crawl=Crawl(), judging=judging, health=health)
 
     def get_extension(self, cls):
         return self.learner if cls is CrawlSession else None
@@ -99,7 +100,7 @@ def test_metric_names_follow_prometheus():
 
 def test_every_figure_is_exported():
     collector = CrawlCollector({}, lambda: 0.0)
-    collector.snapshot = {metric.figure: 1.0 for metric in METRICS}
+    collector.state = CrawlState({0: {metric.figure: 1.0 for metric in METRICS}})
     told = {sample.name for family in collector.collect() for sample in family.samples}
     assert {metric.name for metric in METRICS} <= told
 

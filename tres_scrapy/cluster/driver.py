@@ -243,4 +243,4 @@ def has_failed(overview: Overview) -> bool:
     if overview.finish == FAILED:
         print(f"tres cluster: {overview.error}", file=sys.stderr)
         return True
-    return not overview.pages
+    return not overview.state.pages

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from time import monotonic
 from typing import Final
 
-from tqdm import tqdm
-
 from tres_scrapy.cluster.coordinator import Overview
 from tres_scrapy.cluster.message import SNAPSHOT_ERROR
-from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.terminal import TerminalLine
+from tres_scrapy.live.state import CrawlState, Monitor
 from tres_scrapy.url.message import plural
 
 logger = logging.getLogger(__name__)
@@ -22,37 +21,58 @@ EVERY: Final = 10.0  # seconds between two lines of the log
 
 
 class ClusterProgress:
-    """Shows the state of a crawl: a live line in a terminal, else a line of the log at times."""
+    """Shows the state of a crawl: a live line in a terminal, else a line of the log at times.
 
-    def __init__(self, interval: float = EVERY) -> None:
+    `limit` is the number of pages wanted, of all `shards`. The `monitor` has the state shown.
+    """
+
+    def __init__(
+        self,
+        limit: int | None,
+        shards: int,
+        interval: float = EVERY,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.monitor = Monitor(CrawlState({}, limit, shards), clock)
         self._interval = interval
+        self._clock = clock
         self._line = TerminalLine(sys.stderr) if sys.stderr.isatty() else None
-        self._pace: Pace | None = None
-        self._begun = self._logged = monotonic()
+        self._begun = self._logged = clock()
         self._gone: set[int] = set()
         self._failing: dict[int, str] = {}  # why shards have no new snapshot
 
     def show(self, overview: Overview) -> None:
         """Show the state of the crawl."""
-        now = monotonic()
-        if overview.is_complete:
-            self._pace = self._pace or Pace(overview.pages, now)
-            self._pace.note(overview.pages, now)
+        self.monitor.take(overview.state)
+        now = self._clock()
         self._note_gone(self._away(overview, now))
         self._note_failing(overview)
-        parts = described(overview, self._pace)
         if self._line is not None:
-            self._line.show(*parts)
+            self._line.show(*self._described(overview, short=True))
         elif now - self._logged >= self._interval:
             self._logged = now
-            logger.info(", ".join(parts))
+            logger.info(", ".join(self._described(overview)))
 
     def close(self, overview: Overview) -> None:
         """Remove the live line and log the last state."""
+        self.monitor.take(overview.state)
         if self._line is not None:
             self._line.close()
         if overview.statuses:
-            logger.info(", ".join(described(overview, self._pace, closing=True)))
+            logger.info(", ".join(self._described(overview, closing=True)))
+
+    def _described(
+        self, overview: Overview, *, closing: bool = False, short: bool = False
+    ) -> list[str]:
+        if not (self.monitor.state.is_complete or closing):
+            return [f"starting: {len(overview.statuses)} of {overview.shards} shards report"]
+        running = len(overview.statuses) - len(overview.gone())
+        of_all = "" if running == overview.shards else f" of {overview.shards}"
+        parts = self.monitor.described(closing=closing, short=short)
+        return [
+            *filter(None, parts),
+            f"{running}{of_all} {plural(overview.shards, 'shard')}",
+        ]
 
     def _away(self, overview: Overview, now: float) -> set[int]:
         """Return the shards that do not report, but should."""
@@ -77,30 +97,3 @@ class ClusterProgress:
                 logger.warning("Shard %d has no new snapshot, and tries again: %s", shard, error)
             elif before and not error:
                 logger.info("Shard %d has a new snapshot", shard)
-
-
-def described(overview: Overview, pace: Pace | None, *, closing: bool = False) -> list[str]:
-    """Return the progress as short texts, the most important first.
-
-    `pace` is None until every shard has reported, for only then the pages of now are known.
-    """
-    if not (overview.is_complete or closing):
-        return [f"starting: {len(overview.statuses)} of {overview.shards} shards report"]
-    pages, relevant = overview.pages, overview.sum("relevant_pages")
-    left = None if closing or pace is None else pace.left(overview.total)
-    rate = 0.0 if pace is None else pace.overall if closing else pace.recent
-    since = " since this start" if closing and pace is not None and pace.is_resumed else ""
-    domains = overview.sum("relevant_domains")
-    of_total = "" if overview.total is None else f"/{overview.total:,}"
-    running = len(overview.statuses) - len(overview.gone())
-    of_all = "" if running == overview.shards else f" of {overview.shards}"
-    parts = [
-        f"{pages:,}{of_total} pages",
-        "" if left is None else f"{tqdm.format_interval(left)} left",
-        f"harvest rate {100 * relevant / max(1, pages):.1f} %",
-        f"{domains:,.0f} {plural(domains, 'relevant domain')}",
-        f"{rate:.1f} pages/s{since}" if pace is not None else "",
-        f"frontier {overview.sum('frontier_size'):,.0f}",
-        f"{running}{of_all} {plural(overview.shards, 'shard')}",
-    ]
-    return [part for part in parts if part]

@@ -41,6 +41,11 @@ class Control(Steering):
             return ENDING
         return PAUSED if self._engine.paused else RUNNING
 
+    @property
+    def cap(self) -> Cap | None:
+        """MAX, None without one."""
+        return self._session.crawl.store.ledger.cap
+
     def _pause(self) -> None:
         self._engine.pause()
 
