@@ -21,8 +21,24 @@ FIGURES = {
     "phase": "exploration",
     "updates": 40,
 }
-FIRST = {**FIGURES, "pages": 10, "leased": 2, "last_q": 0.5, "state": "running", "report_age": 0.2}
-SECOND = {**FIGURES, "pages": 30, "leased": 1, "last_q": 0.9, "state": "idle", "updates": 38}
+FIRST = {
+    **FIGURES,
+    "pages": 10,
+    "leased": 2,
+    "under_way": 2,
+    "last_q": 0.5,
+    "state": "running",
+    "report_age": 0.2,
+}
+SECOND = {
+    **FIGURES,
+    "pages": 30,
+    "leased": 1,
+    "under_way": 0,
+    "last_q": 0.9,
+    "state": "idle",
+    "updates": 38,
+}
 STEERING = SimpleNamespace(state="running", cap=Cap(10, 10))
 
 
@@ -68,7 +84,7 @@ def test_page_shows_sums_of_shards():
     found = page_of(CrawlState({0: FIRST, 1: SECOND}, 100, 3))()
     assert (found["pages"], found["limit"], found["relevant"]) == (40, 100, 10)
     assert (found["harvest"], found["domains"], found["frontier"]) == (0.25, 4, 140)
-    assert (found["failures"], found["under_way"], found["leaves"]) == (6, 3, 8)
+    assert (found["failures"], found["under_way"], found["leaves"]) == (6, 2, 8)
     assert (found["offline"], found["phase"]) == (False, "trees of 3 shards")
 
 

@@ -58,7 +58,10 @@ class Dashboard:
         control = Control(self._crawler, session)
         answering = self._answering(session, recorder)
         session.listeners.append(partial(_note, answering))
-        self._state = PageState(self._config, control, SessionMonitor(session).look)
+        monitor = SessionMonitor(session)
+        self._state = PageState(
+            self._config, control, lambda: monitor.look(under_way=control.requests_under_way)
+        )
         view = View(recorder.path, answering)
         self._page = LivePage(PageAccess(), control, view, self._state, reactor)
         self._page.serve(self._socket)

@@ -30,9 +30,9 @@ class SessionMonitor(Monitor):
         self._session = session
         super().__init__(state_of(session))
 
-    def look(self) -> Self:
-        """Take the state of now."""
-        self.take(state_of(self._session))
+    def look(self, **more: float) -> Self:
+        """Take the state of now, with more figures."""
+        self.take(state_of(self._session, **more))
         return self
 
 

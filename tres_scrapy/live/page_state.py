@@ -54,7 +54,7 @@ class PageState:
             "frontier": state.sum("frontier_size"),
             "leaves": figures.get("leaves"),
             "failures": failures(figures),
-            "under_way": state.sum("leased"),
+            "under_way": state.sum("under_way"),
             "rate": monitor.recent,
             "left": monitor.left,
             "elapsed": self._asked - self._started,
