@@ -2,7 +2,7 @@ import logging
 
 from tres_scrapy.cluster.coordinator import Overview
 from tres_scrapy.cluster.message import SNAPSHOT_ERROR, Status
-from tres_scrapy.cluster.progress import START_UP, ClusterProgress
+from tres_scrapy.cluster.view import START_UP, ClusterProgress
 
 
 def test_shard_without_snapshots_is_named_once(caplog):

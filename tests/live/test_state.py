@@ -6,9 +6,9 @@ import pytest
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
-from tres_scrapy.live import page_state as module
-from tres_scrapy.live.page_state import FAREWELL, SENDING, PageState
+from tres_scrapy.live import view as module
 from tres_scrapy.live.state import WINDOW, CrawlState, Monitor, failures
+from tres_scrapy.live.view import FAREWELL, SENDING, PageState
 
 FIGURES = {
     "relevant_pages": 5,

@@ -16,7 +16,6 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import seeds
 from tres_scrapy.extensions.ending import IN_WORDS
 from tres_scrapy.live.answering import Answering
-from tres_scrapy.live.page_state import FAREWELL, TICK, PageState
 from tres_scrapy.live.resource import LivePage
 from tres_scrapy.live.state import Monitor
 from tres_scrapy.live.steering import (
@@ -28,7 +27,7 @@ from tres_scrapy.live.steering import (
     require_public,
 )
 from tres_scrapy.live.token import PageAccess
-from tres_scrapy.live.view import View
+from tres_scrapy.live.view import FAREWELL, TICK, PageState, View
 
 
 class ClusterPage:

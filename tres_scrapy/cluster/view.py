@@ -1,26 +1,30 @@
-"""Shows a crawl in shards as one: its record, its live page, its metrics and its report."""
+"""Shows a crawl in shards as one: its progress, record, live page, metrics and report."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.driver import Driver
 from tres_scrapy.cluster.joining import Joining, join_shards
+from tres_scrapy.cluster.message import SNAPSHOT_ERROR
 from tres_scrapy.cluster.page import ClusterControl, ClusterPage
 from tres_scrapy.cluster.plan import Plan
-from tres_scrapy.cluster.progress import ClusterProgress
 from tres_scrapy.cluster.record_join import JoinedRecord
 from tres_scrapy.config.config import Config
 from tres_scrapy.export.metrics import COUNTER, GAUGE, Metric, MetricsExport
+from tres_scrapy.extensions.terminal import TerminalLine
 from tres_scrapy.live.resource import listening
+from tres_scrapy.live.state import CrawlState, Monitor
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import plainly, plural
 
 WATCHED: Final = 2.0  # seconds between two looks at the records of the shards for the live page,
 UNWATCHED: Final = 10.0  # and without one
@@ -35,6 +39,8 @@ SHARD_METRICS: Final = (
     Metric("tres_shard_report_age_seconds", GAUGE, "report_age", "Time since its last report."),
     Metric("tres_shard_snapshot_age_seconds", GAUGE, "snapshot_age", "Time since its snapshot."),
 )
+START_UP: Final = 60.0  # seconds that a shard may take until its first report
+EVERY: Final = 10.0  # seconds between two lines of the log
 
 logger = logging.getLogger(__name__)
 
@@ -117,6 +123,85 @@ class ClusterView:
             logger.error("The record of all shards cannot be written: %s", plainly(error))
             return []
         return [path] if page is None else [page, path]
+
+
+class ClusterProgress:
+    """Shows the state of a crawl: a live line in a terminal, else a line of the log at times.
+
+    `limit` is the number of pages wanted, of all `shards`. The `monitor` has the state shown.
+    """
+
+    def __init__(
+        self,
+        limit: int | None,
+        shards: int,
+        interval: float = EVERY,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.monitor = Monitor(CrawlState({}, limit, shards), clock)
+        self._interval = interval
+        self._clock = clock
+        self._line = TerminalLine(sys.stderr) if sys.stderr.isatty() else None
+        self._begun = self._logged = clock()
+        self._gone: set[int] = set()
+        self._failing: dict[int, str] = {}  # why shards have no new snapshot
+
+    def show(self, overview: Overview) -> None:
+        """Show the state of the crawl."""
+        self.monitor.take(overview.state)
+        now = self._clock()
+        self._note_gone(self._away(overview, now))
+        self._note_failing(overview)
+        if self._line is not None:
+            self._line.show(*self._described(overview, short=True))
+        elif now - self._logged >= self._interval:
+            self._logged = now
+            logger.info(", ".join(self._described(overview)))
+
+    def close(self, overview: Overview) -> None:
+        """Remove the live line and log the last state."""
+        self.monitor.take(overview.state)
+        if self._line is not None:
+            self._line.close()
+        if overview.statuses:
+            logger.info(", ".join(self._described(overview, closing=True)))
+
+    def _described(
+        self, overview: Overview, *, closing: bool = False, short: bool = False
+    ) -> list[str]:
+        if not (self.monitor.state.is_complete or closing):
+            return [f"starting: {len(overview.statuses)} of {overview.shards} shards report"]
+        running = len(overview.statuses) - len(overview.gone())
+        of_all = "" if running == overview.shards else f" of {overview.shards}"
+        parts = self.monitor.described(closing=closing, short=short)
+        return [
+            *filter(None, parts),
+            f"{running}{of_all} {plural(overview.shards, 'shard')}",
+        ]
+
+    def _away(self, overview: Overview, now: float) -> set[int]:
+        """Return the shards that do not report, but should."""
+        if overview.finish:
+            return set()
+        late = bool(overview.statuses) and now - self._begun > START_UP
+        silent = set(range(overview.shards)) - overview.statuses.keys() if late else set()
+        return silent.union(overview.gone())
+
+    def _note_gone(self, gone: set[int]) -> None:
+        for shard in sorted(gone - self._gone):
+            logger.warning("Shard %d does not report; the others go on", shard)
+        for shard in sorted(self._gone - gone):
+            logger.info("Shard %d reports again", shard)
+        self._gone = gone
+
+    def _note_failing(self, overview: Overview) -> None:
+        for shard, status in overview.statuses.items():
+            before = self._failing.get(shard, "")
+            error = self._failing[shard] = str(status.figures.get(SNAPSHOT_ERROR, ""))
+            if error and not before:
+                logger.warning("Shard %d has no new snapshot, and tries again: %s", shard, error)
+            elif before and not error:
+                logger.info("Shard %d has a new snapshot", shard)
 
 
 def _report(record: Path) -> Path:

@@ -42,11 +42,7 @@ MOST_CONNECTIONS: Final = 16  # at once, each with a thread; others are closed
 PATIENCE: Final = 5.0  # seconds for a request
 COUNTER, GAUGE = "counter", "gauge"
 Family = CounterMetricFamily | GaugeMetricFamily
-FAMILIES: Final[Mapping[str, type[Family]]] = {
-    COUNTER: CounterMetricFamily,
-    GAUGE: GaugeMetricFamily,
-}
-Stop = Callable[[], None]
+FAMILIES: Final = {COUNTER: CounterMetricFamily, GAUGE: GaugeMetricFamily}
 
 logger = logging.getLogger(__name__)
 
@@ -246,7 +242,7 @@ class Metrics:
         self._crawler = crawler
         self._before, self._lag = monotonic(), 0.0
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
-        self._export = MetricsExport(config, self.lag)
+        self.export = MetricsExport(config, self.lag)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -257,11 +253,6 @@ class Metrics:
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
         return extension
-
-    @property
-    def port(self) -> int | None:
-        """The port, None if none is served."""
-        return self._export.port
 
     def lag(self) -> float:
         """Return the seconds by which the last state was late, or the next one is now."""
@@ -278,7 +269,7 @@ class Metrics:
             self._loop.stop()
             self._loop = None
         self._tick()
-        self._export.close()
+        self.export.close()
 
     def _tick(self) -> None:
         now = monotonic()
@@ -288,8 +279,6 @@ class Metrics:
             return
         more = {"judge_waiting": session.judging.judge.waiting}
         if (archive := self._crawler.get_extension(Archive)) is not None:
-            more |= {
-                "archive_waiting": archive.writer.waiting,
-                "archive_size": archive.writer.size,
-            }
-        self._export.show(state_of(session, **more))
+            writer = archive.writer
+            more |= {"archive_waiting": writer.waiting, "archive_size": writer.size}
+        self.export.show(state_of(session, **more))

@@ -22,10 +22,9 @@ from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.topic_source import topic_folder
 from tres_scrapy.live.answering import Answering
-from tres_scrapy.live.page_state import TICK, PageState
 from tres_scrapy.live.resource import LivePage, listening
 from tres_scrapy.live.token import PageAccess
-from tres_scrapy.live.view import View
+from tres_scrapy.live.view import TICK, PageState, View
 
 
 class Dashboard:
