@@ -27,25 +27,20 @@ class SessionMonitor(Monitor):
     """Monitors a crawl in this process, which is its only shard."""
 
     def __init__(self, session: CrawlSession) -> None:
-        self._session = session
+        self.session = session
         super().__init__(state_of(session))
 
     def look(self, **more: float) -> Self:
         """Take the state of now, with more figures."""
-        self.take(state_of(self._session, **more))
+        self.take(state_of(self.session, **more))
         return self
 
 
 def state_of(session: CrawlSession, **more: float) -> CrawlState:
     """Return the state of a crawl in this process, with more figures."""
     crawl = session.crawl
-    figures = {
-        **crawl.figures(),
-        "leased": crawl.leased,
-        "offline": session.health.in_doubt,
-        **more,
-    }
-    return CrawlState({0: figures}, crawl.limit)
+    now = {"leased": crawl.leased, "offline": session.health.in_doubt}
+    return CrawlState({0: crawl.figures() | now | more}, crawl.limit)
 
 
 class Progress:
@@ -90,7 +85,7 @@ class Progress:
         if self._interval and not (self._line and self._line.shares_log):
             intervals.append((self._log, self._interval))
         for call, interval in intervals:
-            self._loops.append(create_looping_call(call, session, self._monitor))
+            self._loops.append(create_looping_call(call, self._monitor))
             self._loops[-1].start(interval, now=False)
 
     def spider_closed(self, spider: Spider) -> None:
@@ -98,22 +93,15 @@ class Progress:
             loop.stop()
         if self._line is not None:
             self._line.close()
-        if (session := self._crawler.get_extension(CrawlSession)) is not None:
-            self._log(session, self._monitor or SessionMonitor(session), closing=True)
+        if self._monitor is not None:
+            self._log(self._monitor, closing=True)
 
-    def _log(
-        self, session: CrawlSession, monitor: SessionMonitor, *, closing: bool = False
-    ) -> None:
+    def _log(self, monitor: SessionMonitor, *, closing: bool = False) -> None:
         state = monitor.look().state
         domains, phase = state.sum("relevant_domains"), state.shards[0].get("phase")
         of_limit = f"/{state.limit}" if state.limit is not None else ""
         left = None if closing else monitor.left
-        rate = (
-            f"{monitor.overall:.1f} pages/s{monitor.since}"
-            if closing
-            else f"{monitor.recent:.1f} pages/s"
-        )
-        waits = "" if closing else self._waits()
+        waits = "" if closing else self._waits(monitor)
         logger.info(
             "%d%s pages, harvest rate %.1f %%, %d %s, frontier %d%s, %s%s",
             state.pages,
@@ -123,24 +111,25 @@ class Progress:
             plural(domains, "relevant domain"),
             state.sum("frontier_size"),
             f"{leaves} ({phase})" if (leaves := in_leaves(state)) else "",
-            waits or rate,
+            waits or monitor.speed(closing=closing),
             "" if left is None or waits else f", {left:.0f} s left",
         )
-        if closing and (waited := session.crawl.patience.waited) >= 1:
+        if closing and (waited := monitor.session.crawl.patience.waited) >= 1:
             logger.info(
                 "Request slots were left idle for %.0f s in all%s, for better hosts (hurry)",
                 waited,
                 monitor.since,
             )
 
-    def _draw(self, session: CrawlSession, monitor: SessionMonitor) -> None:
-        hurry = "waits for better hosts" if session.crawl.patience.waiting else ""
+    def _draw(self, monitor: SessionMonitor) -> None:
+        hurry = "waits for better hosts" if monitor.session.crawl.patience.waiting else ""
         if self._line is not None:
-            self._line.show(self._waits(), *monitor.look().described(short=True), hurry)
+            parts = monitor.look().described(short=True)
+            self._line.show(self._waits(monitor), *parts, hurry)
 
-    def _waits(self) -> str:
+    def _waits(self, monitor: SessionMonitor) -> str:
         """Return why no requests are sent, "" if they are."""
-        engine, session = self._crawler.engine, self._crawler.get_extension(CrawlSession)
+        engine = self._crawler.engine
         if engine is not None and engine.paused:
             return "paused"
-        return "network gone" if session is not None and session.health.in_doubt else ""
+        return "network gone" if monitor.session.health.in_doubt else ""

@@ -137,7 +137,6 @@ class Monitor:
         """Return the progress as texts, the most important first; a terminal needs `short` ones."""
         state, left = self.state, None if closing else self.left
         domains, frontier = state.sum("relevant_domains"), f"{state.sum('frontier_size'):,.0f}"
-        rate = self.overall if closing else self.recent
         of_limit = "" if state.limit is None else f"/{state.limit:,}"
         return [
             f"{state.pages:,}{of_limit} pages",
@@ -146,9 +145,15 @@ class Monitor:
             f"domains {domains:,.0f}"
             if short
             else f"{domains:,.0f} {plural(domains, 'relevant domain')}",
-            f"{rate:.1f} pages/s{self.since if closing else ''}" if self._marks else "",
+            self.speed(closing=closing) if self._marks else "",
             f"frontier {frontier}{in_leaves(state) if short else ''}",
         ]
+
+    def speed(self, *, closing: bool = False) -> str:
+        """Return the pages a second as a text, of late or, for a crawl that ends, of all."""
+        if closing:
+            return f"{self.overall:.1f} pages/s{self.since}"
+        return f"{self.recent:.1f} pages/s"
 
     @property
     def since(self) -> str:
