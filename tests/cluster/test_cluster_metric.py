@@ -2,38 +2,28 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from tres_scrapy.cluster.coordinator import Overview
 from tres_scrapy.cluster.message import Status
-from tres_scrapy.cluster.view import ClusterCollector, summed
+from tres_scrapy.cluster.view import SHARD_METRICS
+from tres_scrapy.export.metrics import CrawlCollector
 
 
-def overview():
-    figures = {"pages": 10, "relevant_pages": 5, "frontier_size": 100, "failures/http_404": 2}
-    first = Status(0, 10, 3, value=0.5, figures={**figures, "updates": 40, "phase": "greedy"})
-    figures = {"pages": 30, "relevant_pages": 25, "frontier_size": 50, "failures/robots": 1}
-    second = Status(
-        1, 30, 4, value=0.9, figures={**figures, "updates": 38, "outbox": 7, "snapshot_age": 9}
+def overview(ages, **second):
+    figures = {"relevant_pages": 5, "failures/http_404": 2, "phase": "greedy"}
+    first = Status(0, 10, 3, value=0.5, ready=True, figures=figures)
+    figures = {"failures/robots": 1, "outbox": 7, "snapshot_age": 9}
+    return Overview(
+        {0: first, 1: Status(1, 30, 4, value=0.9, **second, figures=figures)}, ages, 100, "", ""
     )
-    return Overview({0: first, 1: second}, {0: 0.5, 1: 60.0}, 100, "", "")
-
-
-def test_counts_are_summed():
-    total = summed(overview())
-    assert (total["pages"], total["relevant_pages"], total["frontier_size"]) == (40, 30, 150)
-    assert total["harvest_rate"] == 0.75
-    assert (total["leased"], total["choices"]) == (7, 40 + 3 + 7)
-
-
-def test_steps_of_the_learner_count_once():
-    assert summed(overview())["updates"] == 40
 
 
 def test_metrics_of_shards_have_labels():
-    collector = ClusterCollector({"topic": "food", "policy": "tres"})
-    collector.overview = overview()
+    collector = CrawlCollector({"topic": "food", "policy": "tres"}, None, SHARD_METRICS)
+    collector.state = overview({0: 0.5, 1: 60.0}).state
     registry = CollectorRegistry()
     registry.register(collector)
     lines = generate_latest(registry).decode().splitlines()
     assert {
         "tres_pages_total 40.0",
+        "tres_fetches_in_progress 7.0",
         'tres_failures_total{kind="http_404"} 2.0',
         'tres_failures_total{kind="robots"} 1.0',
         'tres_shard_pages_total{shard="0"} 10.0',
@@ -49,5 +39,17 @@ def test_metrics_of_shards_have_labels():
 
 def test_crawl_that_starts_has_metrics():
     registry = CollectorRegistry()
-    registry.register(ClusterCollector({"topic": "food", "policy": "tres"}))
+    registry.register(CrawlCollector({"topic": "food", "policy": "tres"}, None, SHARD_METRICS))
     assert b"tres_crawl_info" in generate_latest(registry)
+
+
+def test_state_of_a_shard_is_named():
+    cases = (
+        ({1: 0.1}, {"ready": True}, "running"),
+        ({1: 0.1}, {"ready": True, "idle": True}, "idle"),
+        ({1: 0.1}, {}, "starting"),
+        ({1: 60.0}, {"ready": True}, "does not report"),
+        ({}, {"ready": True}, "does not report"),
+    )
+    for ages, status, word in cases:
+        assert overview(ages, **status).state.shards[1]["state"] == word

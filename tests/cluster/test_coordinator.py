@@ -82,7 +82,7 @@ def test_last_pages_of_a_shard_count(job, clock):
     coordinator.report(Status(0, 5, 2, 10), epoch)
     coordinator.end("shutdown")
     coordinator.closed(Status(0, 7, 0, 10), epoch)
-    assert coordinator.overview().pages == 7
+    assert coordinator.overview().state.pages == 7
     with pytest.raises(StaleEpochError):
         coordinator.closed(Status(0, 9), epoch - 1)
 

@@ -12,9 +12,10 @@ from twisted.web.test.requesthelper import DummyRequest
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.extensions.dashboard import Dashboard, listening
+from tres_scrapy.config.output import WatchOptions
+from tres_scrapy.extensions.dashboard import Dashboard
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.live.resource import CLOSED, FILES, LONGEST, LivePage
+from tres_scrapy.live.resource import CLOSED, FILES, LONGEST, LivePage, listening
 from tres_scrapy.live.token import TOKEN_HEADER, PageAccess
 from tres_scrapy.run.job_file import NAME
 
@@ -250,9 +251,9 @@ def test_crawl_is_steered(crawl):
 
 
 def test_taken_port_is_found_early():
-    first = listening(0)
+    first = listening(WatchOptions(dashboard=0))
     with pytest.raises(ConfigError, match=r"^TRES_DASHBOARD \(-a dashboard=\) \d+: .*in use"):
-        listening(first.getsockname()[1])
+        listening(WatchOptions(dashboard=first.getsockname()[1]))
     assert first.getsockname()[0] == "127.0.0.1"
     first.close()
 

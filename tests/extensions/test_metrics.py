@@ -3,7 +3,6 @@ import logging
 import re
 import socket
 import threading
-from collections import Counter
 from contextlib import ExitStack
 from types import SimpleNamespace
 
@@ -24,6 +23,7 @@ from tres_scrapy.export.metrics import (
     Metrics,
 )
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.live.state import CrawlState
 
 FIGURES = {"pages": 7, "relevant_pages": 3, "phase": "exploration", "failures/http_404": 2}
 
@@ -31,7 +31,7 @@ FIGURES = {"pages": 7, "relevant_pages": 3, "phase": "exploration", "failures/ht
 class Crawl:
     """A crawl with some pages."""
 
-    pages, leased, failures = 7, 1, Counter(http_404=2)
+    leased, limit = 1, None
 
     def figures(self):
         return dict(FIGURES)
@@ -43,7 +43,9 @@ class Crawler:
     def __init__(self, **settings):
         self.settings = Settings({"TRES_TOPIC": "food", **settings})
         self.signals = SimpleNamespace(connect=lambda *_, **__: None)
-        self.learner = SimpleNamespace(crawl=Crawl(), judge=SimpleNamespace(waiting=4))
+        health = SimpleNamespace(in_doubt=False)
+        judge = SimpleNamespace(waiting=4)
+        self.learner = SimpleNamespace(crawl=Crawl(), judge=judge, health=health)
 
     def get_extension(self, cls):
         return self.learner if cls is CrawlSession else None
@@ -67,7 +69,7 @@ def started():
 
 def test_idle_connections_take_few_threads(started, monkeypatch):
     monkeypatch.setattr(module, "PATIENCE", 60)
-    port = started(TRES_METRICS_PORT=0).port
+    port = started(TRES_METRICS_PORT=0).export.port
     before = threading.active_count()
     with ExitStack() as idle:
         for _ in range(3 * MOST_CONNECTIONS):
@@ -78,7 +80,7 @@ def test_idle_connections_take_few_threads(started, monkeypatch):
 
 
 def test_figures_are_told_over_http(started):
-    samples = asked(started(TRES_METRICS_PORT=0).port)
+    samples = asked(started(TRES_METRICS_PORT=0).export.port)
     assert samples["tres_pages_total",] == 7
     assert samples["tres_failures_total", "http_404"] == 2
     assert samples["tres_choices_total",] == 10
@@ -98,7 +100,7 @@ def test_metric_names_follow_prometheus():
 
 def test_every_figure_is_exported():
     collector = CrawlCollector({}, lambda: 0.0)
-    collector.snapshot = {metric.figure: 1.0 for metric in METRICS}
+    collector.state = CrawlState({0: {metric.figure: 1.0 for metric in METRICS}})
     told = {sample.name for family in collector.collect() for sample in family.samples}
     assert {metric.name for metric in METRICS} <= told
 
@@ -107,7 +109,7 @@ def test_grafana_board_shows_metrics_that_exist(started):
     board = json.loads((PROJECT / "docs" / "grafana.json").read_text(encoding="utf-8"))
     queries = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
     named = {name for query in queries for name in re.findall(r"[a-z_]+(?={)", query)}
-    told = {name for name, *_ in asked(started(TRES_METRICS_PORT=0).port)}
+    told = {name for name, *_ in asked(started(TRES_METRICS_PORT=0).export.port)}
     assert {"tres_failures_total", "process_resident_memory_bytes"} <= named
     assert named <= told | {metric.name for metric in ALL}
 
@@ -117,7 +119,7 @@ def test_stalled_reactor_is_seen(started, monkeypatch):
     now = metrics._before
     monkeypatch.setattr(module, "monotonic", lambda: now + 8)
     monkeypatch.setattr(metrics, "_loop", SimpleNamespace(stop=lambda: None))
-    assert asked(metrics.port)["tres_reactor_lag_seconds",] == 7
+    assert asked(metrics.export.port)["tres_reactor_lag_seconds",] == 7
     metrics._tick()
     assert metrics.lag() == 7
     now += 8
@@ -139,10 +141,11 @@ def test_file_has_same_metrics(started, tmp_path):
 
 def test_port_is_free_again_afterwards(started):
     first = started(TRES_METRICS_PORT=0)
-    with pytest.raises(ConfigError, match=f"TRES_METRICS_PORT .*: cannot listen on .*{first.port}"):
-        Metrics.from_crawler(Crawler(TRES_METRICS_PORT=first.port))
+    port = first.export.port
+    with pytest.raises(ConfigError, match=f"TRES_METRICS_PORT .*: cannot listen on .*{port}"):
+        Metrics.from_crawler(Crawler(TRES_METRICS_PORT=port))
     first.engine_stopped()
-    again = Metrics.from_crawler(Crawler(TRES_METRICS_PORT=first.port))
+    again = Metrics.from_crawler(Crawler(TRES_METRICS_PORT=port))
     again.engine_stopped()
 
 

@@ -5,33 +5,69 @@ from types import SimpleNamespace
 import pytest
 from scrapy.settings import Settings
 
+from tres_scrapy.extensions import progress as module
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.settings import USER_AGENT
+
+FIGURES = {
+    "pages": 2,
+    "relevant_pages": 1,
+    "relevant_domains": 1,
+    "frontier_size": 5,
+    "leaves": 1,
+    "phase": "exploration",
+}
+
+
+class Loop:
+    """A looping call without a reactor: it calls once."""
+
+    def __init__(self, function, *given):
+        self.start = lambda interval, now: function(*given)
+
+    def stop(self):
+        pass
+
+
+def opened(monkeypatch, *, paused=False, offline=False, **settings):
+    """Open a crawl that reports once, and return its progress."""
+    monkeypatch.setattr(module, "create_looping_call", Loop)
+    waits = SimpleNamespace(waited=2.4)
+    crawl = SimpleNamespace(limit=9, leased=0, patience=waits, figures=lambda: FIGURES)
+    session = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=offline))
+    crawler = SimpleNamespace(
+        settings=Settings({"TRES_TOPIC": "food", **settings}),
+        engine=SimpleNamespace(paused=paused),
+        get_extension=lambda kind: session,
+    )
+    progress = Progress(crawler, 10.0, live=False)
+    progress.spider_opened(None)
+    return progress
 
 
 @pytest.mark.parametrize(
     ("paused", "offline", "said"),
-    [(True, False, ", paused"), (False, True, ", network gone"), (False, False, " s left")],
+    [(True, False, ", paused"), (False, True, ", network gone"), (False, False, ", 0.0 pages/s")],
 )
-def test_line_says_why_nothing_is_sent(caplog, paused, offline, said):
+def test_line_says_why_nothing_is_sent(caplog, monkeypatch, paused, offline, said):
     caplog.set_level("INFO")
-    figures = {"relevant_domains": 1, "frontier_size": 5, "leaves": 1, "phase": "exploration"}
-    crawl = SimpleNamespace(pages=2, limit=9, harvest_rate=0.5, figures=lambda: figures)
-    learner = SimpleNamespace(health=SimpleNamespace(in_doubt=offline))
-    engine = SimpleNamespace(paused=paused)
-    crawler = SimpleNamespace(engine=engine, get_extension=lambda kind: learner)
-    Progress(crawler, 0, live=False)._log(crawl)
-    assert ", 1 relevant domain, frontier 5 in 1 leaf (exploration)" in caplog.text
+    opened(monkeypatch, paused=paused, offline=offline)
+    assert "2/9 pages, harvest rate 50.0 %, 1 relevant domain, frontier 5 in" in caplog.text
+    assert ", frontier 5 in 1 leaf (exploration), " in caplog.text
     assert caplog.text.rstrip().endswith(said)
+
+
+def test_last_line_counts_from_this_start(caplog, monkeypatch):
+    caplog.set_level("INFO")
+    opened(monkeypatch, paused=True).spider_closed(None)
+    *_, line, hurry = caplog.messages
+    assert line.endswith("pages/s since this start")
+    assert hurry.startswith("Request slots were left idle for 2 s in all since this start")
 
 
 @pytest.mark.parametrize(
     ("agent", "web", "times"), [(USER_AGENT, "", 1), ("mine", "", 0), (USER_AGENT, "synthetic", 0)]
 )
-def test_missing_contact_is_named_once(caplog, agent, web, times):
-    chosen = {"TRES_TOPIC": "food", "USER_AGENT": agent, **({"TRES_WEB": web} if web else {})}
-    settings = Settings(chosen)
-    learner = SimpleNamespace(crawl=SimpleNamespace(pages=0))
-    crawler = SimpleNamespace(settings=settings, get_extension=lambda kind: learner)
-    Progress(crawler, 0, live=False).spider_opened(None)
+def test_missing_contact_is_named_once(caplog, monkeypatch, agent, web, times):
+    opened(monkeypatch, USER_AGENT=agent, **({"TRES_WEB": web} if web else {}))
     assert caplog.text.count("USER_AGENT has no contact: set your own") == times

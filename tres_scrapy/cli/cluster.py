@@ -17,6 +17,19 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, Group
 from tres_scrapy.config.extra import require
 
+GROUP: Final = """\
+Run one crawl in several processes (shards), on this machine or on a Ray cluster.
+
+Each shard fetches the pages of its own domains and sends links to other domains to the shards that
+own them. One learner learns from all shards. The result is that of one crawl: a JSON lines file, a
+record, a report, a live page and metrics. It needs Ray, the extra `cluster`.
+
+\b
+Examples:
+  tres cluster crawl food --web synthetic --pages 5000 --shards 4 --job jobs/try
+  tres report jobs/try
+  tres explain jobs/try URL
+"""
 DESCRIPTION: Final = """\
 Run one crawl in several processes, on this machine or on a Ray cluster. Each shard crawls its own
 domains; all learn together. The same line resumes the crawl, whatever was killed. All other
@@ -54,7 +67,7 @@ def crawl(
     settings = {STATS: "0"} | pairs_of(given["set"])
     if "JOBDIR" in settings:
         raise ConfigError("-s JOBDIR: a crawl in shards has --job")
-    require("cluster", "tres cluster")
+    require("cluster", "tres cluster crawl")
     from tres_scrapy.cluster.start import Order, crawl  # noqa: PLC0415 - it loads Ray
 
     level = settings.get("LOG_LEVEL", "INFO")
@@ -63,7 +76,7 @@ def crawl(
     try:
         return crawl(order)
     except KeyboardInterrupt:
-        sys.exit("tres cluster: stopped at once; the same line resumes the crawl")
+        sys.exit("tres cluster crawl: stopped at once; the same line resumes the crawl")
 
 
 def _seconds(_: click.Context, option: click.Parameter, value: float) -> float:
@@ -98,7 +111,7 @@ OPTIONS: Final = (
     ),
 )
 
-command = click.Group("cluster", help=DESCRIPTION, no_args_is_help=False)
+command = click.Group("cluster", help=GROUP, no_args_is_help=False)
 command.add_command(
     ClusterCommand(
         "crawl",
@@ -108,6 +121,7 @@ command.add_command(
         OPTIONS,
         syntax="TOPIC URL... --job DIR [--shards N] [options of tres crawl]",
         help=DESCRIPTION,
+        short_help="Start or resume a crawl in shards.",
         epilog=EXAMPLES,
     )
 )

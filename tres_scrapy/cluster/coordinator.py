@@ -11,6 +11,7 @@ from typing import Final
 from tres_scrapy.cluster.budget import Budget
 from tres_scrapy.cluster.message import Orders, Status
 from tres_scrapy.cluster.register import Register
+from tres_scrapy.live.state import CrawlState, Figures
 from tres_scrapy.url.message import TresError
 
 GONE: Final = 5.0  # seconds without a report after which a shard holds up no other
@@ -41,22 +42,34 @@ class Overview:
     shards: int = 0  # that there are
 
     @property
-    def is_complete(self) -> bool:
-        """Whether every shard has reported: before, pages of earlier starts are missing."""
-        return len(self.statuses) == self.shards
-
-    @property
-    def pages(self) -> int:
-        """The pages of all shards."""
-        return sum(status.pages for status in self.statuses.values())
-
-    def sum(self, figure: str) -> float:
-        """Return the sum of a figure over all shards."""
-        return sum(float(status.figures.get(figure, 0)) for status in self.statuses.values())
+    def state(self) -> CrawlState:
+        """The figures of the shards."""
+        found = {shard: self._figures(shard) for shard in self.statuses}
+        return CrawlState(found, self.total, self.shards)
 
     def gone(self) -> list[int]:
         """Return the shards that have not reported for a while."""
         return [shard for shard, age in self.ages.items() if age > GONE]
+
+    def _figures(self, shard: int) -> Figures:
+        status, age = self.statuses[shard], self.ages.get(shard)
+        figures = {
+            **status.figures,
+            "pages": status.pages,
+            "leased": status.leased,
+            "last_q": status.value,
+            "state": _in_words(status, age),
+        }
+        return figures if age is None else figures | {"report_age": age}
+
+
+def _in_words(status: Status, age: float | None) -> str:
+    """Return what a shard does, in a word or two."""
+    if age is None or age > GONE:
+        return "does not report"
+    if not status.ready:
+        return "starting"
+    return "idle" if status.idle else "running"
 
 
 class Coordinator:

@@ -241,6 +241,6 @@ def _found(call: Any) -> Part | None:
 def has_failed(overview: Overview) -> bool:
     """Return whether a crawl failed, or brought no page."""
     if overview.finish == FAILED:
-        print(f"tres cluster: {overview.error}", file=sys.stderr)
+        print(f"tres cluster crawl: {overview.error}", file=sys.stderr)
         return True
-    return not overview.pages
+    return not overview.state.pages

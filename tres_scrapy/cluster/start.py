@@ -80,14 +80,15 @@ def crawl(order: Order) -> int:
         with view.of(driver, facts):
             last = driver.run()
             view.progress.close(last)
+            state = last.state
             if last.finish == SHUTDOWN:
-                done = f"{last.pages} {plural(last.pages, 'page')}"
+                done = f"{state.pages} {plural(state.pages, 'page')}"
                 logger.info("Stopped after %s: the same command resumes it", done)
-            if last.pages and order.shards > 1:
-                sent = last.sum("bytes_sent") / last.pages / 1000
+            if state.pages and order.shards > 1:
+                sent = state.sum("bytes_sent") / state.pages / 1000
                 logger.info("Sent between the processes: %.1f kB a page", sent)
             if web is not None and web.labelled:
-                facts["web"] = json.dumps(_truth(web.end(), last.pages))
+                facts["web"] = json.dumps(_truth(web.end(), state.pages))
             view.is_whole = store is not None and _gather(plan, store)
             count = join_parts((plan.folder(n) / OUTPUT for n in range(plan.shards)), output)
             logger.info("Wrote %d %s to %s", count, plural(count, "relevant page"), output)

@@ -1,49 +1,33 @@
-"""Shows a crawl in shards as one: its record, its live page, its metrics and its report."""
+"""Shows a crawl in shards as one: its progress, record, live page, metrics and report."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from socket import socket
+from time import monotonic
 from typing import Final
-
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.driver import Driver
 from tres_scrapy.cluster.joining import Joining, join_shards
-from tres_scrapy.cluster.message import Status
-from tres_scrapy.cluster.page import ClusterPage
+from tres_scrapy.cluster.message import SNAPSHOT_ERROR
+from tres_scrapy.cluster.page import ClusterControl, ClusterPage
 from tres_scrapy.cluster.plan import Plan
-from tres_scrapy.cluster.progress import ClusterProgress
 from tres_scrapy.cluster.record_join import JoinedRecord
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.typed import named, typed
-from tres_scrapy.export.metrics import (
-    COUNTER,
-    FAILURES,
-    FAMILIES,
-    GAUGE,
-    LAG,
-    CrawlCollector,
-    Metric,
-    Snapshot,
-    registry_of,
-    serve,
-    write_metrics,
-)
-from tres_scrapy.extensions.dashboard import listening
+from tres_scrapy.export.metrics import COUNTER, GAUGE, Metric, MetricsExport
+from tres_scrapy.extensions.terminal import TerminalLine
+from tres_scrapy.live.resource import listening
+from tres_scrapy.live.state import CrawlState, Monitor
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import plainly, plural
 
 WATCHED: Final = 2.0  # seconds between two looks at the records of the shards for the live page,
 UNWATCHED: Final = 10.0  # and without one
-BETWEEN_FILES: Final = 15  # states between two writes of the file of metrics
 # With a label `shard`. The names are not those of the sums, so that sum() counts nothing twice.
 SHARD_METRICS: Final = (
     Metric("tres_shard_pages_total", COUNTER, "pages", "Pages fetched and judged."),
@@ -55,7 +39,8 @@ SHARD_METRICS: Final = (
     Metric("tres_shard_report_age_seconds", GAUGE, "report_age", "Time since its last report."),
     Metric("tres_shard_snapshot_age_seconds", GAUGE, "snapshot_age", "Time since its snapshot."),
 )
-ONE: Final = ("q_loss", "skipped_updates", "updates")  # of the one learner: the latest, not sums
+START_UP: Final = 60.0  # seconds that a shard may take until its first report
+EVERY: Final = 10.0  # seconds between two lines of the log
 
 logger = logging.getLogger(__name__)
 
@@ -67,28 +52,17 @@ class ClusterView:
     """
 
     def __init__(self, config: Config, plan: Plan, output: Path) -> None:
-        self.progress = ClusterProgress(config.watch.progress_interval)
+        interval = config.watch.progress_interval
+        self.progress = ClusterProgress(config.pages, plan.shards, interval)
         self.is_whole = False  # whether the last snapshots of all shards were fetched
         self._config = config
         self._plan = plan
         self._output = output
         self._page: ClusterPage | None = None
         self._joining: Joining | None = None
-        self._states = 0
-        self._socket: socket | None = None
-        self._last: Overview | None = None
-        if config.watch.dashboard is not None:
-            if not config.watch.record:
-                raise ConfigError(
-                    f"{named('TRES_DASHBOARD')} shows the record of the crawl: it needs "
-                    f"{typed('record', True)}"
-                )
-            self._socket = listening(config.watch.dashboard)
-        labels = {"topic": str(config.topic), "policy": config.policy}
-        self._collector = ClusterCollector(labels)
-        self._registry = registry_of(self._collector)
-        _, self._stop_metrics = serve(config.output, self._registry)
-        self._write_metrics(must=True)
+        self._finish = ""  # why the crawl ends
+        self._socket = None if config.watch.dashboard is None else listening(config.watch)
+        self._metrics = MetricsExport(config, shard_metrics=SHARD_METRICS)
 
     @contextmanager
     def of(self, driver: Driver, facts: Mapping[str, str]) -> Iterator[None]:
@@ -107,15 +81,11 @@ class ClusterView:
 
     def show(self, overview: Overview) -> None:
         """Take the state of the crawl."""
+        self._finish = overview.finish
         self.progress.show(overview)
-        self._collector.overview = self._last = overview
-        if self._page is not None:
-            self._page.state.show(overview)
+        self._metrics.show(self.progress.monitor.state)
         if self._joining is not None and overview.statuses:
             self._joining.look()
-        self._states += 1
-        if not self._states % BETWEEN_FILES:
-            self._write_metrics()
 
     def _begin(self, driver: Driver) -> None:
         period = UNWATCHED if self._socket is None else WATCHED
@@ -123,16 +93,16 @@ class ClusterView:
         self._joining = Joining(plan.job, plan.shards, self._output, driver.parts, period)
         if self._socket is not None:
             record = self._joining.path
-            self._page = ClusterPage(self._config, plan.shards, record, driver, self._socket)
+            control = ClusterControl(driver, lambda: bool(self._finish), self._config)
+            monitor = self.progress.monitor
+            self._page = ClusterPage(self._config, monitor, record, control, self._socket)
 
     def _end(self, files: Sequence[Path]) -> None:
         if self._joining is not None:
             self._joining.close()
-        self._write_metrics()
-        self._stop_metrics()
+        self._metrics.close()
         if self._page is not None:
-            reason = self._last.finish if self._last is not None and self._last.finish else FAILED
-            self._page.close(reason, [str(path) for path in files])
+            self._page.close(self._finish or FAILED, files)
 
     def _close_record(self, facts: Mapping[str, str]) -> list[Path]:
         """Join the records of the shards once more; return the files written."""
@@ -154,9 +124,84 @@ class ClusterView:
             return []
         return [path] if page is None else [page, path]
 
-    def _write_metrics(self, *, must: bool = False) -> None:
-        if self._config.output.metrics_file is not None:
-            write_metrics(self._config.output.metrics_file, self._registry, must=must)
+
+class ClusterProgress:
+    """Shows the state of a crawl: a live line in a terminal, else a line of the log at times.
+
+    `limit` is the number of pages wanted, of all `shards`. The `monitor` has the state shown.
+    """
+
+    def __init__(
+        self,
+        limit: int | None,
+        shards: int,
+        interval: float = EVERY,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.monitor = Monitor(CrawlState({}, limit, shards), clock)
+        self._interval = interval
+        self._clock = clock
+        self._line = TerminalLine(sys.stderr) if sys.stderr.isatty() else None
+        self._begun = self._logged = clock()
+        self._gone: set[int] = set()
+        self._failing: dict[int, str] = {}  # why shards have no new snapshot
+
+    def show(self, overview: Overview) -> None:
+        """Show the state of the crawl."""
+        self.monitor.take(overview.state)
+        now = self._clock()
+        self._note_gone(self._away(overview, now))
+        self._note_failing(overview)
+        if self._line is not None:
+            self._line.show(*self._described(overview, short=True))
+        elif now - self._logged >= self._interval:
+            self._logged = now
+            logger.info(", ".join(self._described(overview)))
+
+    def close(self, overview: Overview) -> None:
+        """Remove the live line and log the last state."""
+        self.monitor.take(overview.state)
+        if self._line is not None:
+            self._line.close()
+        if overview.statuses:
+            logger.info(", ".join(self._described(overview, closing=True)))
+
+    def _described(
+        self, overview: Overview, *, closing: bool = False, short: bool = False
+    ) -> list[str]:
+        if not (self.monitor.state.is_complete or closing):
+            return [f"starting: {len(overview.statuses)} of {overview.shards} shards report"]
+        running = len(overview.statuses) - len(overview.gone())
+        of_all = "" if running == overview.shards else f" of {overview.shards}"
+        parts = self.monitor.described(closing=closing, short=short)
+        return [
+            *filter(None, parts),
+            f"{running}{of_all} {plural(overview.shards, 'shard')}",
+        ]
+
+    def _away(self, overview: Overview, now: float) -> set[int]:
+        """Return the shards that do not report, but should."""
+        if overview.finish:
+            return set()
+        late = bool(overview.statuses) and now - self._begun > START_UP
+        silent = set(range(overview.shards)) - overview.statuses.keys() if late else set()
+        return silent.union(overview.gone())
+
+    def _note_gone(self, gone: set[int]) -> None:
+        for shard in sorted(gone - self._gone):
+            logger.warning("Shard %d does not report; the others go on", shard)
+        for shard in sorted(self._gone - gone):
+            logger.info("Shard %d reports again", shard)
+        self._gone = gone
+
+    def _note_failing(self, overview: Overview) -> None:
+        for shard, status in overview.statuses.items():
+            before = self._failing.get(shard, "")
+            error = self._failing[shard] = str(status.figures.get(SNAPSHOT_ERROR, ""))
+            if error and not before:
+                logger.warning("Shard %d has no new snapshot, and tries again: %s", shard, error)
+            elif before and not error:
+                logger.info("Shard %d has a new snapshot", shard)
 
 
 def _report(record: Path) -> Path:
@@ -171,47 +216,3 @@ def _report(record: Path) -> Path:
     shown = page.relative_to(here) if page.is_relative_to(here) else page
     logger.info("The report of the crawl is %s", shown)
     return page
-
-
-class ClusterCollector(Collector):
-    """Reports the latest state of a crawl; may be called in any thread."""
-
-    def __init__(self, labels: Mapping[str, str]) -> None:
-        self.overview = Overview({}, {}, None, "", "")
-        self._crawl = CrawlCollector(labels, lambda: 0.0)
-
-    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        """Yield the families of the crawl, and those of the shards."""
-        overview = self.overview
-        self._crawl.snapshot = summed(overview)
-        yield from (family for family in self._crawl.collect() if family.name != LAG.name)
-        for metric in SHARD_METRICS:
-            family = FAMILIES[metric.kind](metric.name, metric.meaning, labels=["shard"])
-            for shard, status in sorted(overview.statuses.items()):
-                figures = _figures(status, overview.ages.get(shard))
-                if metric.figure in figures:
-                    family.add_metric([str(shard)], figures[metric.figure])
-            yield family
-
-
-def summed(overview: Overview) -> Snapshot:
-    """Return the figures of a crawl: sums of those of its shards, or what fits them better."""
-    statuses = overview.statuses.values()
-    found: dict[str, list[float]] = {}
-    for status in statuses:
-        for name, value in status.figures.items():
-            if not isinstance(value, str):
-                found.setdefault(name, []).append(float(value))
-    total = {name: sum(values) for name, values in found.items()}
-    total |= {name: max(found[name]) for name in ONE if name in found}
-    total["leased"] = sum(status.leased for status in statuses)
-    total["harvest_rate"] = total.get("relevant_pages", 0.0) / max(1, overview.pages)
-    failures = sum(value for name, value in total.items() if name.startswith(FAILURES))
-    total["choices"] = overview.pages + failures + total["leased"]
-    return total
-
-
-def _figures(status: Status, age: float | None) -> dict[str, float]:
-    figures = {k: float(v) for k, v in status.figures.items() if not isinstance(v, str)}
-    figures |= {"pages": status.pages, "last_q": status.value}
-    return figures if age is None else figures | {"report_age": age}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import ThreadingHTTPServer
-from pathlib import Path
 from threading import BoundedSemaphore, Thread
 from time import monotonic
 from typing import Any, Final, NamedTuple, Self
@@ -32,18 +31,18 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.output import OutputOptions
 from tres_scrapy.config.typed import named
 from tres_scrapy.export.archive import Archive
+from tres_scrapy.extensions.progress import state_of
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.live.state import FAILURES, CrawlState
 from tres_scrapy.url.message import plainly
 
-INTERVAL: Final = 1.0  # seconds between snapshots
-BETWEEN_FILES: Final = 15  # snapshots between two writes of the file
+INTERVAL: Final = 1.0  # seconds between states
+BETWEEN_FILES: Final = 15  # states between two writes of the file
 MOST_CONNECTIONS: Final = 16  # at once, each with a thread; others are closed
 PATIENCE: Final = 5.0  # seconds for a request
-Snapshot = Mapping[str, float]  # figures by name; failures by kind as failures/KIND
-FAILURES: Final = "failures/"
 COUNTER, GAUGE = "counter", "gauge"
+Family = CounterMetricFamily | GaugeMetricFamily
 FAMILIES: Final = {COUNTER: CounterMetricFamily, GAUGE: GaugeMetricFamily}
-Stop = Callable[[], None]
 
 logger = logging.getLogger(__name__)
 
@@ -84,37 +83,52 @@ ALL: Final = (*METRICS, FAILED, LAG, INFO)
 
 
 class CrawlCollector(Collector):
-    """Reports the latest snapshot; may be called in any thread."""
+    """Reports the latest state of a crawl; may be called in any thread.
 
-    def __init__(self, labels: Mapping[str, str], lag: Callable[[], float]) -> None:
-        self.snapshot: Snapshot = {}
+    Each shard has `shard_metrics` of its own, with a label `shard`.
+    """
+
+    def __init__(
+        self,
+        labels: Mapping[str, str],
+        lag: Callable[[], float] | None = None,
+        shard_metrics: Sequence[Metric] = (),
+    ) -> None:
+        self.state = CrawlState({})
         self._labels = dict(labels)
         self._lag = lag
+        self._shard_metrics = shard_metrics
 
-    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+    def collect(self) -> Iterator[Family]:
         """Yield one family for each metric whose figure this crawl has."""
-        snapshot = self.snapshot  # the crawl replaces it and never changes it
+        state = self.state  # the crawl replaces it and never changes it
+        figures = state.figures()
         for metric in METRICS:
-            if metric.figure in snapshot:
-                yield _family(metric, snapshot[metric.figure])
-        yield _failures(snapshot)
-        yield _family(LAG, self._lag())
-        info = GaugeMetricFamily(INFO.name, INFO.meaning, labels=list(self._labels))
-        info.add_metric(list(self._labels.values()), 1)
-        yield info
+            if metric.figure in figures:
+                yield _family(metric, [], {(): figures[metric.figure]})
+        kinds = {
+            (name.removeprefix(FAILURES),): value
+            for name, value in figures.items()
+            if name.startswith(FAILURES)
+        }
+        yield _family(FAILED, ["kind"], kinds)
+        if self._lag is not None:
+            yield _family(LAG, [], {(): self._lag()})
+        yield _family(INFO, list(self._labels), {tuple(self._labels.values()): 1})
+        for metric in self._shard_metrics:
+            values = {
+                (str(shard),): float(found[metric.figure])
+                for shard, found in sorted(state.shards.items())
+                if metric.figure in found
+            }
+            yield _family(metric, ["shard"], values)
 
 
-def _family(metric: Metric, value: float) -> CounterMetricFamily | GaugeMetricFamily:
-    family: CounterMetricFamily | GaugeMetricFamily
-    family = FAMILIES[metric.kind](metric.name, metric.meaning, value=value)
-    return family
-
-
-def _failures(snapshot: Snapshot) -> CounterMetricFamily:
-    family = CounterMetricFamily(FAILED.name, FAILED.meaning, labels=["kind"])
-    for name, value in snapshot.items():
-        if name.startswith(FAILURES):
-            family.add_metric([name.removeprefix(FAILURES)], value)
+def _family(metric: Metric, labels: Sequence[str], values: Mapping[Any, float]) -> Family:
+    """Return a metric with its values, which are by tuples of labels."""
+    family: Family = FAMILIES[metric.kind](metric.name, metric.meaning, labels=labels)
+    for given, value in values.items():
+        family.add_metric(given, value)
     return family
 
 
@@ -145,24 +159,90 @@ class MetricsServer(ThreadingHTTPServer):
             self._free.release()
 
 
-class Metrics:
-    """Takes a snapshot of the figures every second, which a thread serves over HTTP.
+class MetricsExport:
+    """Serves the metrics of a crawl over HTTP, and writes them to a file, as the options say.
 
-    So requests do not delay the crawl, and a blocked crawl still answers and shows its lag.
     Raise ConfigError if the port is taken or the file cannot be written.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        lag: Callable[[], float] | None = None,
+        shard_metrics: Sequence[Metric] = (),
+    ) -> None:
+        labels = {"topic": str(config.topic), "policy": config.policy}
+        self._collector = CrawlCollector(labels, lag, shard_metrics)
+        self._file = config.output.metrics_file
+        self._registry = CollectorRegistry()
+        self._registry.register(self._collector)
+        for kind in (ProcessCollector, PlatformCollector, GCCollector):
+            kind(registry=self._registry)
+        self._states = 0
+        self._server = _server(config.output, self._registry)
+        self._write(must=True)
+
+    @property
+    def port(self) -> int | None:
+        """The port, None if none is served."""
+        return None if self._server is None else self._server.server_port
+
+    def show(self, state: CrawlState) -> None:
+        """Take a new state of the crawl."""
+        self._collector.state = state
+        self._states += 1
+        if self._states % BETWEEN_FILES == 0:
+            self._write()
+
+    def close(self) -> None:
+        """Write the file for the last time, and serve no more."""
+        self._write()
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+
+    def _write(self, *, must: bool = False) -> None:
+        """Write the file, if there is one; if that fails, warn, or raise ConfigError (`must`)."""
+        if self._file is None:
+            return
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            write_to_textfile(str(self._file), self._registry)
+        except OSError as error:
+            said = f"{named('TRES_METRICS_FILE')} cannot be written: {plainly(error)}"
+            if must:
+                raise ConfigError(said) from None
+            logger.warning("%s", said)
+
+
+def _server(options: OutputOptions, registry: CollectorRegistry) -> MetricsServer | None:
+    """Serve a registry in a thread if a port is set; raise ConfigError if it is taken."""
+    host, port = options.metrics_host, options.metrics_port
+    if port is None:
+        return None
+    try:
+        server = MetricsServer(host, port, registry)
+    except OSError as error:
+        raise ConfigError(
+            f"{named('TRES_METRICS_PORT')}: cannot listen on {host}:{port}: {plainly(error)}"
+        ) from None
+    Thread(target=server.serve_forever, name="tres-metrics", daemon=True).start()
+    logger.info("Metrics are served at http://%s:%d/metrics", host, server.server_port)
+    return server
+
+
+class Metrics:
+    """Exports the state of the crawl in this process every second.
+
+    A thread serves it, so requests do not delay the crawl, and a blocked crawl still answers and
+    shows its lag.
     """
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
-        self._file = config.output.metrics_file
-        self._before, self._lag, self._ticks = monotonic(), 0.0, 0
+        self._before, self._lag = monotonic(), 0.0
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
-        labels = {"topic": str(config.topic), "policy": config.policy}
-        self._collector = CrawlCollector(labels, self.lag)
-        self._registry = registry_of(self._collector)
-        self.port, self._stop = serve(config.output, self._registry)
-        if self._file is not None:
-            self._write(self._file)
+        self.export = MetricsExport(config, self.lag)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -175,7 +255,7 @@ class Metrics:
         return extension
 
     def lag(self) -> float:
-        """Return the seconds by which the last snapshot was late, or the next one is now."""
+        """Return the seconds by which the last state was late, or the next one is now."""
         overdue = monotonic() - self._before - INTERVAL if self._loop is not None else 0.0
         return max(0.0, self._lag, overdue)
 
@@ -189,78 +269,16 @@ class Metrics:
             self._loop.stop()
             self._loop = None
         self._tick()
-        if self._file is not None:
-            self._write(self._file)
-        self._stop()
+        self.export.close()
 
     def _tick(self) -> None:
         now = monotonic()
         self._lag, self._before = now - self._before - INTERVAL, now
-        self._collector.snapshot = self._figures()
-        self._ticks += 1
-        if self._file is not None and self._ticks % BETWEEN_FILES == 0:
-            self._write(self._file)
-
-    def _figures(self) -> Snapshot:
         session = self._crawler.get_extension(CrawlSession)
         if session is None:
-            return {}
-        crawl, archive = session.crawl, self._crawler.get_extension(Archive)
-        figures = {k: v for k, v in crawl.figures().items() if not isinstance(v, str)}
-        figures["leased"] = crawl.leased
-        figures["choices"] = crawl.pages + crawl.failures.total() + crawl.leased
-        figures["judge_waiting"] = session.judge.waiting
-        if archive is not None:
-            figures["archive_waiting"] = archive.writer.waiting
-            figures["archive_size"] = archive.writer.size
-        return figures
-
-    def _write(self, path: Path) -> None:
-        write_metrics(path, self._registry, must=not self._ticks)
-
-
-def registry_of(collector: Collector) -> CollectorRegistry:
-    """Return a registry of the metrics of a crawl and of this process."""
-    registry = CollectorRegistry()
-    registry.register(collector)
-    for kind in (ProcessCollector, PlatformCollector, GCCollector):
-        kind(registry=registry)
-    return registry
-
-
-def serve(options: OutputOptions, registry: CollectorRegistry) -> tuple[int | None, Stop]:
-    """Serve a registry if a port is set; return the port and a function that stops it.
-
-    Raise ConfigError if the port is taken.
-    """
-    host, port = options.metrics_host, options.metrics_port
-    if port is None:
-        return None, lambda: None
-    try:
-        server = MetricsServer(host, port, registry)
-    except OSError as error:
-        raise ConfigError(
-            f"{named('TRES_METRICS_PORT')}: cannot listen on {host}:{port}: {plainly(error)}"
-        ) from None
-    thread = Thread(target=server.serve_forever, name="tres-metrics", daemon=True)
-    thread.start()
-    logger.info("Metrics are served at http://%s:%d/metrics", host, server.server_port)
-
-    def stop() -> None:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-    return server.server_port, stop
-
-
-def write_metrics(path: Path, registry: CollectorRegistry, *, must: bool = False) -> None:
-    """Write the metrics to a file; if that fails, raise ConfigError if it `must` not, or warn."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_to_textfile(str(path), registry)
-    except OSError as error:
-        said = f"{named('TRES_METRICS_FILE')} cannot be written: {plainly(error)}"
-        if must:
-            raise ConfigError(said) from None
-        logger.warning("%s", said)
+            return
+        more = {"judge_waiting": session.judge.waiting}
+        if (archive := self._crawler.get_extension(Archive)) is not None:
+            writer = archive.writer
+            more |= {"archive_waiting": writer.waiting, "archive_size": writer.size}
+        self.export.show(state_of(session, **more))

@@ -42,6 +42,11 @@ class Control(Steering):
         return PAUSED if self._engine.paused else RUNNING
 
     @property
+    def cap(self) -> Cap | None:
+        """MAX, None without one."""
+        return self._session.crawl.store.ledger.cap
+
+    @property
     def requests_under_way(self) -> int:
         """The number of requests that have no answer yet, or whose answer is being read."""
         return requests_under_way(self._engine)

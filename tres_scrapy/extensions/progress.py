@@ -4,27 +4,43 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping
-from time import monotonic
 from typing import Final, Self
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
-from tqdm import tqdm
 from twisted.internet.task import LoopingCall
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.terminal import TerminalLine
+from tres_scrapy.live.state import CrawlState, Monitor, in_leaves
 from tres_scrapy.settings import USER_AGENT
 from tres_scrapy.url.message import plural
 
 _REDRAW: Final = 1.0  # seconds
 
 logger = logging.getLogger(__name__)
+
+
+class SessionMonitor(Monitor):
+    """Monitors a crawl in this process, which is its only shard."""
+
+    def __init__(self, session: CrawlSession) -> None:
+        self.session = session
+        super().__init__(state_of(session))
+
+    def look(self, **more: float) -> Self:
+        """Take the state of now, with more figures."""
+        self.take(state_of(self.session, **more))
+        return self
+
+
+def state_of(session: CrawlSession, **more: float) -> CrawlState:
+    """Return the state of a crawl in this process, with more figures."""
+    crawl = session.crawl
+    now = {"leased": crawl.leased, "offline": session.health.in_doubt}
+    return CrawlState({0: crawl.figures() | now | more}, crawl.limit)
 
 
 class Progress:
@@ -37,9 +53,9 @@ class Progress:
     def __init__(self, crawler: Crawler, interval: float, *, live: bool) -> None:
         self._crawler = crawler
         self._interval = interval
-        self._pace = Pace(0, monotonic())
         self._live = live
         self._line: TerminalLine | None = None
+        self._monitor: SessionMonitor | None = None
         self._loops: list[AsyncioLoopingCall | LoopingCall] = []
 
     @classmethod
@@ -55,7 +71,7 @@ class Progress:
         session = self._crawler.get_extension(CrawlSession)
         if session is None:
             return
-        self._pace = Pace(session.crawl.pages, monotonic())
+        self._monitor = SessionMonitor(session)
         settings = self._crawler.settings
         if settings["USER_AGENT"] == USER_AGENT and Config.of(settings).web.kind is None:
             logger.warning(
@@ -69,7 +85,7 @@ class Progress:
         if self._interval and not (self._line and self._line.shares_log):
             intervals.append((self._log, self._interval))
         for call, interval in intervals:
-            self._loops.append(create_looping_call(call, session.crawl))
+            self._loops.append(create_looping_call(call, self._monitor))
             self._loops[-1].start(interval, now=False)
 
     def spider_closed(self, spider: Spider) -> None:
@@ -77,64 +93,43 @@ class Progress:
             loop.stop()
         if self._line is not None:
             self._line.close()
-        if (session := self._crawler.get_extension(CrawlSession)) is not None:
-            self._log(session.crawl, closing=True)
+        if self._monitor is not None:
+            self._log(self._monitor, closing=True)
 
-    def _log(self, crawl: Crawl, *, closing: bool = False) -> None:
-        figures = crawl.figures()
-        self._pace.note(crawl.pages, monotonic())
-        of_limit = f"/{crawl.limit}" if crawl.limit is not None else ""
-        left = None if closing else self._pace.left(crawl.limit)
-        pace = self._pace.overall if closing else self._pace.recent
-        since = " since this start" if closing and self._pace.is_resumed else ""
-        state = "" if closing else self._state()
+    def _log(self, monitor: SessionMonitor, *, closing: bool = False) -> None:
+        state = monitor.look().state
+        domains, phase = state.sum("relevant_domains"), state.shards[0].get("phase")
+        of_limit = f"/{state.limit}" if state.limit is not None else ""
+        left = None if closing else monitor.left
+        waits = "" if closing else self._waits(monitor)
         logger.info(
             "%d%s pages, harvest rate %.1f %%, %d %s, frontier %d%s, %s%s",
-            crawl.pages,
+            state.pages,
             of_limit,
-            100 * crawl.harvest_rate,
-            figures["relevant_domains"],
-            plural(float(figures["relevant_domains"]), "relevant domain"),
-            figures["frontier_size"],
-            f"{_leaves(figures)} ({figures['phase']})" if "leaves" in figures else "",
-            state or f"{pace:.1f} pages/s{since}",
-            "" if left is None or state else f", {left:.0f} s left",
+            100 * state.harvest_rate,
+            domains,
+            plural(domains, "relevant domain"),
+            state.sum("frontier_size"),
+            f"{leaves} ({phase})" if (leaves := in_leaves(state)) else "",
+            waits or monitor.speed(closing=closing),
+            "" if left is None or waits else f", {left:.0f} s left",
         )
-        if closing and (waited := crawl.patience.waited) >= 1:
+        if closing and (waited := monitor.session.crawl.patience.waited) >= 1:
             logger.info(
                 "Request slots were left idle for %.0f s in all%s, for better hosts (hurry)",
                 waited,
-                since,
+                monitor.since,
             )
 
-    def _draw(self, crawl: Crawl) -> None:
-        self._pace.note(crawl.pages, monotonic())
+    def _draw(self, monitor: SessionMonitor) -> None:
+        hurry = "waits for better hosts" if monitor.session.crawl.patience.waiting else ""
         if self._line is not None:
-            self._line.show(self._state(), *described(crawl, self._pace))
+            parts = monitor.look().described(short=True)
+            self._line.show(self._waits(monitor), *parts, hurry)
 
-    def _state(self) -> str:
+    def _waits(self, monitor: SessionMonitor) -> str:
         """Return why no requests are sent, "" if they are."""
-        engine, session = self._crawler.engine, self._crawler.get_extension(CrawlSession)
+        engine = self._crawler.engine
         if engine is not None and engine.paused:
             return "paused"
-        return "network gone" if session is not None and session.health.in_doubt else ""
-
-
-def described(crawl: Crawl, pace: Pace) -> list[str]:
-    """Return the progress of a crawl as short texts, the most important first."""
-    figures, left = crawl.figures(), pace.left(crawl.limit)
-    of_limit = "" if crawl.limit is None else f"/{crawl.limit:,}"
-    return [
-        f"{crawl.pages:,}{of_limit} pages",
-        "" if left is None else f"{tqdm.format_interval(left)} left",
-        f"harvest {100 * crawl.harvest_rate:.1f} %",
-        f"domains {figures['relevant_domains']:,}",
-        f"{pace.recent:.1f} pages/s",
-        f"frontier {figures['frontier_size']:,}{_leaves(figures)}",
-        "waits for better hosts" if crawl.patience.waiting else "",
-    ]
-
-
-def _leaves(figures: Mapping[str, float | str]) -> str:
-    count = figures.get("leaves")
-    return "" if count is None else f" in {count:,} {plural(float(count), 'leaf')}"
+        return "network gone" if monitor.session.health.in_doubt else ""

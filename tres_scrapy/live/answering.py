@@ -7,7 +7,7 @@ import logging
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.live.steering import ControlError
@@ -19,6 +19,8 @@ from tres_scrapy.url.message import TresError, plainly, printable
 KEPT: Final = 200  # newest pages whose texts are held
 LONGEST: Final = 20_000  # characters of a text
 NOT_FETCHED: Final = "Not a page that this crawl has fetched"
+ANSWERS: Final = ".answers.txt"  # of the file beside the record
+NOTED: Final = "Noted for a later training, `tres train --answers`, in"
 TEXTS: Final = ".fetched.jsonl"  # the file of texts; `tres train` fetches what is not in it
 
 logger = logging.getLogger(__name__)
@@ -49,6 +51,11 @@ class Answering:
         self._texts: dict[str, tuple[str, str]] = {}
         self._given: dict[str, bool] = {}
         self._stamps: list[int | None] = [None for _ in self._files]
+
+    @classmethod
+    def beside(cls, record: Path) -> Self:
+        """Return one for a topic that does not learn, with a file beside the record."""
+        return cls(record.with_suffix(ANSWERS), NOTED)
 
     def note(self, url: str, title: str, text: str) -> None:
         """Hold the text of a page for a while."""

@@ -8,17 +8,20 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from importlib.resources import files
+from socket import AF_INET, SO_REUSEADDR, SOL_SOCKET, socket
 from typing import Any, Final
 
-from twisted.internet.interfaces import IReactorFromThreads
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
 from twisted.web.http import Request as HttpRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.output import WatchOptions
+from tres_scrapy.config.typed import named, typed
 from tres_scrapy.live.steering import ControlError, Steering
-from tres_scrapy.live.token import HEADERS, PageAccess
+from tres_scrapy.live.token import HEADERS, HOSTS, PageAccess
 from tres_scrapy.live.view import View
 from tres_scrapy.report.chart import plotly_file
 from tres_scrapy.report.record_file import RecordError
@@ -72,7 +75,7 @@ class LivePage(Resource):
         control: Steering,
         view: View,
         state: Callable[[], dict[str, Any]],
-        reactor: IReactorFromThreads,
+        reactor: Any,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._access = access
@@ -81,7 +84,19 @@ class LivePage(Resource):
         self._state = state
         self._reactor = reactor
         self._thread = ThreadPoolExecutor(1, "live-page")
+        self._port: Any = None
         self._closed = False
+
+    def serve(self, listener: socket) -> None:
+        """Answer on a socket that listens, from now on, and log the address."""
+        logger.info("Live page: %s", self._access.address(listener.getsockname()[1]))
+        self._port = self._reactor.adoptStreamPort(listener.fileno(), AF_INET, site(self))
+        listener.close()
+
+    def stop(self) -> None:
+        """Take no more connections."""
+        if self._port is not None:
+            self._port.stopListening()
 
     def close(self) -> None:
         """End the thread and close the record."""
@@ -182,6 +197,31 @@ class NewestConnections(WrappingFactory):
         super().registerProtocol(p)  # type: ignore[no-untyped-call]
         for oldest in list(self.protocols)[:-CONNECTIONS]:
             oldest.transport.abortConnection()
+
+
+def listening(watch: WatchOptions) -> socket:
+    """Listen on the port that the live page is asked for on; raise ConfigError if it is taken.
+
+    Then the crawl ends before it starts. So it does if it has no record, which the page shows.
+    """
+    assert watch.dashboard is not None
+    if not watch.record:
+        raise ConfigError(
+            f"{named('TRES_DASHBOARD')} shows the record of the crawl: it needs "
+            f"{typed('record', True)}"
+        )
+    listener = socket()
+    try:
+        listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        listener.bind((HOSTS[0], watch.dashboard))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise ConfigError(
+            f"{named('TRES_DASHBOARD')} {watch.dashboard}: {error.strerror}"
+        ) from None
+    listener.setblocking(False)
+    return listener
 
 
 def site(page: LivePage) -> NewestConnections:

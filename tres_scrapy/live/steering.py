@@ -30,6 +30,11 @@ class Steering(ABC):
     def state(self) -> str:
         """RUNNING, PAUSED or ENDING."""
 
+    @property
+    @abstractmethod
+    def cap(self) -> Cap | None:
+        """MAX, None without one."""
+
     def pause(self) -> str:
         """Send no more requests; open requests are finished."""
         self._require(RUNNING)
