@@ -34,6 +34,7 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_LINKS
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.message import TresError
 
 PATIENT: Final = 0.6  # `hurry` of a crawl with a page budget
 
@@ -87,7 +88,7 @@ class TreeFrontierScheduler(BaseScheduler):
     def from_crawler(cls, crawler: Crawler) -> Self:
         session = crawler.get_extension(CrawlSession)
         if session is None:
-            raise ValueError(f"{cls.__name__} works with the add-on: add TresAddon to ADDONS")
+            raise TresError(f"{cls.__name__} works with the add-on: add TresAddon to ADDONS")
         dupefilter = session.requests.dupefilter
         assert dupefilter is not None  # it has one in a real crawl
         jobdir = None if session.follows_all else job_dir(crawler.settings)

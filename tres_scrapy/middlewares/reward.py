@@ -29,6 +29,7 @@ from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.page.robots import US, product_token
 from tres_scrapy.page.text import Link
 from tres_scrapy.topic.judge import Source
+from tres_scrapy.url.message import TresError
 
 OK: Final = 200  # the status of a page
 
@@ -60,7 +61,7 @@ class RewardMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         session = crawler.get_extension(CrawlSession)
         if session is None or crawler.spider is None:
-            raise ValueError(f"{cls.__name__} works with the add-on: add TresAddon to ADDONS")
+            raise TresError(f"{cls.__name__} works with the add-on: add TresAddon to ADDONS")
         settings = crawler.settings
         config = Config.of(settings)
         agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"] or ""

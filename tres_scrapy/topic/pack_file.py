@@ -23,6 +23,7 @@ from tres_scrapy.links.model import LinkPrior
 from tres_scrapy.topic.classifier import LINEAR_KINDS, BagOfWords
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import check_numbers, sha256, whole_file
 
 if TYPE_CHECKING:
@@ -138,14 +139,14 @@ def share(name: str, value: float) -> float:
 
 
 def check_place(vectors: Path, directory: Path) -> Path:
-    """Return the vectors' path; raise ValueError if it is not beside the pack's directory."""
+    """Return the vectors' path; raise TresError if it is not beside the pack's directory."""
     models = directory.resolve().parent
     if not vectors.resolve().is_relative_to(models):
         msg = (
             f"vectors {str(vectors)!r} must lie in {directory.parent}/ or a folder there: "
             "copy them, or choose another --output"
         )
-        raise ValueError(msg)
+        raise TresError(msg)
     return vectors
 
 

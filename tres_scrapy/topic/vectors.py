@@ -12,7 +12,7 @@ from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
 from tres_scrapy.page.text import STOP_WORDS, tokenise
-from tres_scrapy.url.message import reason
+from tres_scrapy.url.message import TresError, reason
 from tres_scrapy.url.whole_file import check_numbers, whole_file
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class WordVectors:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read vectors written by `save`; raise ValueError for any other file."""
+        """Read vectors written by `save`; raise TresError for any other file."""
         try:
             with zipfile.ZipFile(path) as file:
                 rows = _read(file, "rows", np.int8, MOST_WORDS, MOST_DIMENSIONS)
@@ -90,7 +90,7 @@ class WordVectors:
                 f"{path.name!r} is not a word vector file: {reason(error)}; make one with "
                 "`tres vectors`"
             )
-            raise ValueError(msg) from error
+            raise TresError(msg) from error
 
 
 class Background:
@@ -117,14 +117,14 @@ class Background:
 class Similarity:
     """The cosine of the mean word vectors of a text and of the keywords.
 
-    Raise ValueError if no keyword has a vector.
+    Raise TresError if no keyword has a vector.
     """
 
     def __init__(self, vectors: WordVectors, keywords: Iterable[str]) -> None:
         self._vectors = vectors
         self._topic = self._direction(keywords)
         if not self._topic.any():
-            raise ValueError("no keyword has a word vector: add a more common keyword")
+            raise TresError("no keyword has a word vector: add a more common keyword")
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the cosine [n] of each text with the keywords, 0 if it has no known word."""
