@@ -7,6 +7,7 @@ from conftest import PROJECT
 from scrapy.settings import Settings
 
 from tres_scrapy.addon import TresAddon
+from tres_scrapy.config import option
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.guest import offered
@@ -117,6 +118,13 @@ def test_frontier_limits_are_settings():
 def test_unknown_setting_gets_a_hint():
     with pytest.raises(ConfigError, match="TRES_PAGE; did you mean TRES_PAGES"):
         config(page=3)
+
+
+def test_setting_of_deleted_guest_is_unknown(monkeypatch):
+    assert config(surface_queries=3) == Config()
+    monkeypatch.setattr(option, "places", lambda kind: [])
+    with pytest.raises(ConfigError, match="unknown setting TRES_SURFACE_QUERIES"):
+        config(surface_queries=3)
 
 
 def test_scope_comes_from_files(tmp_path):
