@@ -47,6 +47,7 @@ LINES = {
     "train tea --keywords keywords.txt --relevant mixed.txt": "'hello' must be an http(s) URL",
     "vectors --from binary.txt --output v.npz": "is not a word2vec or GloVe file",
     "vectors keywords.txt --output models": "--output 'models' is a folder",
+    "vectors keywords.txt --output v.npz --epochs 0": "'--epochs': 0 is not in the range",
     "vectors keywords.txt --output v.npz --seed -1": "'--seed': -1 is not in the range",
     "web changing --day 0": "must be above 0",
     "web deep --collection x.jsonl": "--collection needs the web",
