@@ -216,7 +216,7 @@ def test_what_is_wrong_is_said(
 def test_negative_word_count_is_refused(classify: Callable[..., Answer]) -> None:
     status, _, err = classify("--words", "-1")
     assert status == 2
-    assert "--words -1 must be 0 or more" in err
+    assert "invalid value for '--words': -1 is not in the range x>=0" in err
 
 
 def test_a_list_of_urls_is_fetched(tres, pages, models: Path, tmp_path: Path) -> None:

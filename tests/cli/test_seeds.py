@@ -139,7 +139,10 @@ def test_status_is_1_without_a_page(tres, pages):
         (("food",), "tres seeds: no seed: write URLs after the topic, or @FILE"),
         (("food", "tea"), "'tea' is not one"),
         (("fod", "http://a.test/"), "unknown topic 'fod'; did you mean food?"),
-        (("food", "http://a.test/", "--links", "-1"), "--links -1 must be 0 or more"),
+        (
+            ("food", "http://a.test/", "--links", "-1"),
+            "invalid value for '--links': -1 is not in the range x>=0",
+        ),
     ],
 )
 def test_wrong_line_is_refused(tres, arguments, complaint):

@@ -7,6 +7,7 @@ from conftest import PROJECT
 from scrapy.settings import Settings
 
 from tres_scrapy.addon import TresAddon
+from tres_scrapy.config import option
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.guest import offered
@@ -34,9 +35,9 @@ BOOKS = "xn--bcher-kva.example"
         ("max_per_domain", "10", Cap(10, 10)),
         ("max_per_domain", "none", None),
         ("gamma", "0.99", 0.99),
-        ("bucketed_features", "1", True),
-        ("bucketed_features", True, True),
-        ("domain_inlinks", 0, False),
+        ("csv", "1", True),
+        ("csv", True, True),
+        ("link_model", 0, False),
         ("web_seed", 7, 7),
         ("output", "a/b.jsonl", Path("a/b.jsonl")),
         ("seed", "http://a.test", ("http://a.test/",)),
@@ -66,10 +67,10 @@ def test_value_is_read(name, text, value):
     [
         ("pages", "0", "whole number of 1 or more"),
         ("pages", "1.5", "whole number"),
-        ("batch_size", "9" * 26, "from 1 to 10000"),
+        ("judges", "9" * 26, "from 1 to 64"),
         ("gamma", "1", "number from 0 to 0.999"),
         ("gamma", "nan", "number from 0"),
-        ("bucketed_features", "maybe", "1 or 0"),
+        ("csv", "maybe", "1 or 0"),
         ("topic", "../../etc", "letters, digits"),
         ("web_port", "65536", "from 0 to 65535"),
         ("seed", "http://a.test/, mailto:x@a.test", "'mailto:x@a.test"),
@@ -117,6 +118,13 @@ def test_frontier_limits_are_settings():
 def test_unknown_setting_gets_a_hint():
     with pytest.raises(ConfigError, match="TRES_PAGE; did you mean TRES_PAGES"):
         config(page=3)
+
+
+def test_setting_of_deleted_guest_is_unknown(monkeypatch):
+    assert config(surface_queries=3) == Config()
+    monkeypatch.setattr(option, "places", lambda kind: [])
+    with pytest.raises(ConfigError, match="unknown setting TRES_SURFACE_QUERIES"):
+        config(surface_queries=3)
 
 
 def test_scope_comes_from_files(tmp_path):

@@ -11,9 +11,8 @@ from tres_scrapy.addon import TresAddon
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import PREFIX, ConfigError
 from tres_scrapy.config.option import apply_arguments
-from tres_scrapy.config.preset import PRESETS
+from tres_scrapy.config.preset import DEPARTURES, SETTINGS
 
-PAPER = PRESETS["paper"]
 PLACES = ("addon", "project", "spider", "cmdline")  # Scrapy's priorities
 
 
@@ -28,9 +27,27 @@ def settings_with(place, name, value):
 
 def test_preset_sets_every_value():
     known, values = Config.declared(), Config.from_settings({"TRES_PRESET": "paper"}).values()
-    own = {name: known[name].read(text) for name, text in PAPER.items() if name.startswith(PREFIX)}
-    assert len(own) > 10
-    assert values == Config().values() | own | {"TRES_PRESET": "paper"}
+    own = {
+        name: known[name].read(text) for name, text in SETTINGS.items() if name.startswith(PREFIX)
+    }
+    assert values == Config().values() | own | {"TRES_PRESET": ("paper",)}
+
+
+def of_departures(config):
+    return {
+        name: getattr(getattr(config, part) if part else config, name)
+        for name, (part, _) in DEPARTURES.items()
+    }
+
+
+def test_preset_restores_all_departures_or_those_it_names():
+    paper, usual = {name: value for name, (_, value) in DEPARTURES.items()}, of_departures(Config())
+    assert not [name for name in paper if paper[name] == usual[name]]
+    assert of_departures(Config.from_settings({"TRES_PRESET": "paper"})) == paper
+    for name, value in paper.items():
+        one = Config.from_settings({"TRES_PRESET": name})
+        assert of_departures(one) == usual | {name: value}
+        assert one.links.enabled
 
 
 def test_no_preset_changes_nothing():
@@ -56,7 +73,7 @@ def test_preset_is_seen_after_first_parse():
 
 
 def test_unknown_preset_gets_a_hint():
-    with pytest.raises(ConfigError, match=r"TRES_PRESET .*'papre': must be one .*mean paper\?$"):
+    with pytest.raises(ConfigError, match=r"TRES_PRESET .*'papre': must be none, or some of paper"):
         Config.from_settings({"TRES_PRESET": "papre"})
 
 
@@ -83,25 +100,28 @@ def test_table_of_departures_is_the_preset():
     assert {len(row) for row in rows} == {5}
     header, *cells = (row[-1].removesuffix(" |") for row in rows)
     assert header == "to restore it"
-    named = {}
+    named, restored = {}, set()
     for cell in cells:
         if not cell.startswith("no setting: "):
             assert re.fullmatch(r"`\w+=[^` ]+`(, `\w+=[^` ]+`)*", cell), cell
-            named |= dict(re.findall(r"`(\w+)=([^`]+)`", cell))
+            values = re.findall(r"`(\w+)=([^`]+)`", cell)
+            restored |= {value for name, value in values if name == "preset"}
+            named |= {name: value for name, value in values if name != "preset"}
     known = Config.declared()
     assert named == {
-        known[name].argument if name in known else name: value for name, value in PAPER.items()
+        known[name].argument if name in known else name: value for name, value in SETTINGS.items()
     }
+    assert restored == DEPARTURES.keys()
 
 
 @pytest.mark.slow
 def test_crawl_follows_the_preset(scrapy, tmp_path):
     process = scrapy(
         *("crawl", "tres", "-a", "topic=food", "-a", "web=synthetic", "-a", "pages=20"),
-        *("-L", "INFO", "-a", "preset=paper", "-a", "exploration_steps=10", "-a", "report=0"),
+        *("-L", "INFO", "-a", "preset=paper", "-a", "breadth=0.5", "-a", "report=0"),
         *("-a", f"output={tmp_path / 'items.jsonl'}"),
     )
     assert process.returncode == 0, process.stderr
     assert "'CONCURRENT_REQUESTS': '1'" in process.stderr
     figures = process.stats["tres/phase"], process.stats["tres/updates"]
-    assert figures == ("exploitation", 0), "the own setting wins, the others are the preset's"
+    assert figures == ("exploration", 0), "the own setting wins, the others are the preset's"

@@ -13,9 +13,9 @@ from tres_scrapy.links.model import NO_PRIOR
     ("settings", "reward"),
     [
         ({}, 0.0),
-        ({"TRES_TRUSTED_SEEDS": "1"}, 1.0),
+        ({"TRES_PRESET": "trusted_seeds"}, 1.0),
         ({"TRES_PRESET": "paper"}, 1.0),
-        ({"TRES_PRESET": "paper", "TRES_TRUSTED_SEEDS": "0"}, 0.0),
+        ({"TRES_PRESET": "batch_size,bucketed"}, 0.0),
     ],
 )
 def test_settings_decide_on_an_irrelevant_seed(settings, reward):

@@ -143,13 +143,13 @@ def test_unknown_width_has_a_default():
     assert "x" not in screen.shown
 
 
-@pytest.mark.parametrize("setting", [None, "0", "1"])
-def test_live_line_needs_a_terminal(monkeypatch, setting):
+@pytest.mark.parametrize("shards", [0, 1])
+def test_live_line_is_not_of_a_shard(monkeypatch, shards):
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, make_policy("tres", store, PolicyInputs()))
     learner = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=False))
     crawler = SimpleNamespace(
-        settings=Settings({"TRES_PROGRESS_INTERVAL": 0, "TRES_PROGRESS_LINE": setting}),
+        settings=Settings({"TRES_PROGRESS_INTERVAL": 0, "TRES_SHARDS": shards}),
         signals=SimpleNamespace(connect=lambda *args, **kwargs: None),
         get_extension=lambda kind: learner,
         engine=SimpleNamespace(paused=True),
@@ -161,7 +161,7 @@ def test_live_line_needs_a_terminal(monkeypatch, setting):
         progress.spider_opened(None)
         progress.spider_closed(None)
     shown = "paused · 0 pages · harvest 0.0 %"
-    assert (shown in screen.shown) == (setting != "0")
+    assert (shown in screen.shown) == (not shards)
 
 
 @pytest.mark.slow

@@ -111,3 +111,38 @@ def test_explain_error_is_one_line(path):
         command("explain", path, "http://nowhere.test/")
     assert str(error.value).startswith("tres explain: ")
     assert "\n" not in str(error.value)
+
+
+def test_link_that_waited_says_with_which_q(read):
+    fetched = {page.url for page in read.last(1000)}
+    step, rival = next(
+        (page.step, rival)
+        for page in read.last(1000)
+        for rival in read.rivals(page.step)
+        if rival.url not in fetched
+    )
+    chosen = read.last(1, before=step + 1)[0]
+    with pytest.raises(RecordError) as error:
+        FetchExplanation(read, rival.url)
+    said = str(error.value)
+    assert said.startswith(
+        f"{rival.url} was not fetched: it waited in the frontier; at step {step}"
+    )
+    assert f"step {step} its Q was {rival.q_value:.3f} and the choice was {chosen.url}" in said
+
+
+def test_full_or_failing_domain_is_named(path, tmp_path, read):
+    copy = tmp_path / "a.run"
+    shutil.copy(path, copy)
+    domain, pages, _ = read.domains(1)[0]
+    with sqlite3.connect(copy) as connection:
+        values = ("TRES_MAX_PER_DOMAIN", str(pages))
+        connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", values)
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('reason', 'page_limit')")
+    connection.close()
+    failed = next(page for page in read.last(1000) if page.kind == "http_404")
+    with Record(copy) as full:
+        with pytest.raises(RecordError, match=rf"{domain} has had its {pages} pages \(max_per_dom"):
+            FetchExplanation(full, f"http://{domain}/never-seen")
+        with pytest.raises(RecordError, match=r"failed: http_404 \d+.*has ended \(page_limit\)"):
+            FetchExplanation(full, f"http://{failed.domain}/never-seen")

@@ -335,6 +335,12 @@ def test_chosen_fields_reach_every_output(crawl, tmp_path, pages):
         (["-a", "max_per_domain=2_5"], "TRES_MAX_PER_DOMAIN (-a max_per_domain=) '2_5': must"),
         (["-a", "seed=@nowhere.txt"], "cannot be read"),
         (["-a", "output=/proc/nowhere/x.jsonl"], "TRES_OUTPUT (-a output=) cannot be written"),
+        (["-a", f"known={PROJECT}/pyproject.toml"], "line 1 must be a URL or host"),
+        (["-a", "web=corpus", "-a", "web_data=README.md"], "line 1 is not a document"),
+        (["-a", "web=recorded", "-a", "web_data=nowhere"], "no WARC file at 'nowhere'"),
+        (["-a", "policy=lookahead"], "it needs the links of an offline web"),
+        (["-s", "DOWNLOAD_TIMEOUT=x"], "DOWNLOAD_TIMEOUT 'x': must be a number"),
+        (["-s", "LOG_LEVEL=loud"], "LOG_LEVEL 'loud': must be one of CRITICAL"),
     ],
 )
 def test_bad_input_is_one_clear_line(scrapy, arguments, complaint):
@@ -424,3 +430,9 @@ def test_incomplete_policy_is_one_line(crawl, tmp_path, policy, reason):
     assert process.stderr.startswith("scrapy crawl tres: ")
     assert reason in process.stderr
     assert process.stderr.count("\n") == 1
+
+
+def test_unknown_spider_is_one_line(scrapy):
+    process = scrapy("crawl", "tress", "--nolog")
+    assert process.returncode == 1
+    assert process.stderr == "scrapy crawl: unknown spider 'tress'; did you mean tres?\n"

@@ -28,6 +28,7 @@ from tres_scrapy.lab.condition import TOPIC, Conditions
 from tres_scrapy.lab.grid import ALL, WEBS, grid_of, value_of
 from tres_scrapy.lab.mean import VARIANTS
 from tres_scrapy.lab.webs.server import DATA, LABELS
+from tres_scrapy.url.message import TresError
 
 if TYPE_CHECKING:
     from tres_scrapy.lab.result import Run
@@ -151,19 +152,19 @@ def command(words: tuple[str, ...], jobs: str, output: Path, **given: Any) -> in
 
 
 def _conditions(web: str, data: Path | None, labels: str, http: bool) -> Conditions:
-    """Return the conditions of all runs; raise ValueError if options contradict each other."""
+    """Return the conditions of all runs; raise TresError if options contradict each other."""
     if labels and web != "recorded":
-        raise ValueError("--labels is for --web recorded; other webs know their labels")
+        raise TresError("--labels is for --web recorded; other webs know their labels")
     if (web in {"corpus", "recorded"}) != (data is not None):
-        raise ValueError(
+        raise TresError(
             "--web corpus and --web recorded need --data FILE; other webs do not take it"
         )
     given = given_settings()
     for name in given:
         if name in TAKEN:
-            raise ValueError(f"-s {name} is not for a benchmark: use {TAKEN[name]}")
+            raise TresError(f"-s {name} is not for a benchmark: use {TAKEN[name]}")
         if not http and not name.startswith(PREFIX) and name != "USER_AGENT":
-            raise ValueError(f"-s {name} changes nothing without --http: remove it or add --http")
+            raise TresError(f"-s {name} changes nothing without --http: remove it or add --http")
     settings = project_settings()
     names = {name for name in settings if str(name).startswith(PREFIX)} | given.keys()
     if http:

@@ -60,7 +60,7 @@ Examples:
 @option(
     "--words",
     metavar="N",
-    type=int,
+    type=click.IntRange(0),
     default=8,
     help="explain with N words (default: 8); 0 is several times faster",
 )
@@ -83,8 +83,6 @@ def command(
     """
     if not documents:
         refuse("a topic and documents to judge", documents)
-    if words < 0:
-        raise click.UsageError(f"--words {words} must be 0 or more")
     if json and brief:
         raise click.UsageError("--json and --brief: give only one of them")
     topic, *sources = documents

@@ -22,7 +22,7 @@ from tres_scrapy.config.declaration import Setting, closest, suggestion
 from tres_scrapy.config.parser import names_site
 from tres_scrapy.config.typed import option_of, speak_as_tres
 from tres_scrapy.topic.shipped import topics
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import TresError, plainly
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -93,7 +93,7 @@ Decorator = Callable[[Any], Any]
 class Command(click.Command):
     """A command of `tres`, with the settings of Scrapy that all commands take: `-s`, `-L`."""
 
-    expected: ClassVar[tuple[type[Exception], ...]] = (OSError, ValueError)
+    expected: ClassVar[tuple[type[Exception], ...]] = (OSError, TresError)
 
     def __init__(self, *arguments: Any, syntax: str = "", **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -224,6 +224,8 @@ def project_settings() -> Settings:
     """Return the settings of this package with those that the command line sets."""
     from scrapy.utils.project import get_project_settings  # noqa: PLC0415 - it takes a while
 
+    from tres_scrapy.spiders.crawl import check_scrapys  # noqa: PLC0415
+
     settings, given = get_project_settings(), _given()
     settings.setdict(given_settings(), "cmdline")
     if given.get("logfile"):
@@ -236,6 +238,7 @@ def project_settings() -> Settings:
     if given.get("pidfile"):
         with open(given["pidfile"], "w", encoding="utf-8") as file:
             file.write(f"{os.getpid()}\n")
+    check_scrapys(settings)
     return settings
 
 

@@ -190,7 +190,7 @@ def _vectors() -> Finding:
     path = here if here.is_file() else shipped
     try:
         count = len(WordVectors.load(path).words)
-    except (OSError, ValueError) as error:
+    except TresError as error:
         text = f"needed by crawls from keywords and tres train: {first_line(error)}"
         return Finding(FindingStatus.MISSING, "word vectors", text)
     return Finding(FindingStatus.OK, "word vectors", f"{count:,} words, in {_shown(path)}")
@@ -260,7 +260,7 @@ def _extra(extra: str) -> Finding:
 def _browser() -> Finding:
     try:
         return Finding(FindingStatus.OK, "chromium", str(find_browser()))
-    except ValueError as error:
+    except TresError as error:
         return Finding(FindingStatus.MISSING, "chromium", f"for {PURPOSES['render']}: {error}")
 
 

@@ -14,6 +14,7 @@ from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, shipped_models, topics
 from tres_scrapy.topic.topic_folder import count_unlearned, find_folder
 from tres_scrapy.topic.topic_learner import learn_answers
+from tres_scrapy.url.message import TresError
 
 
 @click.command(
@@ -39,7 +40,7 @@ def command(words: tuple[str, ...], models: Path) -> None:
     name = _name(words[1])
     folder, place = find_folder(Path(words[2])), models / name
     if (place / TOPIC_FILE).exists():
-        raise ValueError(f"{place} exists: choose another name or remove it")
+        raise TresError(f"{place} exists: choose another name or remove it")
     if count_unlearned(folder):
         for line in learn_answers(folder):
             print(line)
@@ -57,4 +58,4 @@ def _name(text: str) -> str:
     try:
         return identifier(text)
     except ValueError as error:
-        raise ValueError(f"the name {text!r} {error}") from None
+        raise TresError(f"the name {text!r} {error}") from None

@@ -31,7 +31,7 @@ SETTINGS: Final = ("keywords", "models", "web", "web_data")  # that are options 
 @option(
     "--links",
     metavar="N",
-    type=int,
+    type=click.IntRange(0),
     default=5,
     help="links of each seed to fetch (default: 5)",
 )
@@ -45,8 +45,6 @@ def command(words: tuple[str, ...], links: int, as_json: bool, **given: Any) -> 
     wrong = [each for each in words if each.startswith("-")]
     if wrong or not (words or given["keywords"]):
         refuse("a topic and URLs", wrong or words)
-    if links < 0:
-        raise click.UsageError(f"--links {links} must be 0 or more")
     settings = project_settings()
     config, start = _read([*words], given, settings)
     spider = rate_seeds(config, settings, links)

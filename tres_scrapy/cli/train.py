@@ -85,7 +85,7 @@ HOSTS = f"documents from at least {STRIPES} hosts"
 @option(
     "--seed",
     metavar="N",
-    type=int,
+    type=click.IntRange(0, 2**31 - 1),
     default=0,
     help="random seed; the same seed makes the same pack (default: 0)",
 )

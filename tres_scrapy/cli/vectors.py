@@ -11,14 +11,27 @@ from tres_scrapy.cli.command import Command, Decorator, option, refuse
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, MOST_WORDS
 from tres_scrapy.training.document import Sentences
 from tres_scrapy.training.word_vectors import MAX_WORDS, Passes, read_vectors, train_vectors
+from tres_scrapy.url.message import TresError
 
-LIMITS: Final = {"words": MOST_WORDS, "dimension": MOST_DIMENSIONS, "epochs": 100, "workers": 64}
+LIMITS: Final = {
+    "words": (1, MOST_WORDS),
+    "dimension": (1, MOST_DIMENSIONS),
+    "epochs": (1, 100),
+    "workers": (1, 64),
+    "seed": (0, 2**32 - 1),
+}
 
 
 def _number(name: str, default: int, about: str, group: str = "Training") -> Decorator:
     """Return the option of a whole number."""
-    about = f"{about} (default: {default})"
-    return option(f"--{name}", metavar="N", type=int, default=default, help=about, group=group)
+    return option(
+        f"--{name}",
+        metavar="N",
+        type=click.IntRange(*LIMITS[name]),
+        default=default,
+        help=f"{about} (default: {default})",
+        group=group,
+    )
 
 
 @click.command(
@@ -44,11 +57,8 @@ def command(files: tuple[str, ...], source: str | None, output: Path, **numbers:
     """
     if bool(files) == bool(source):
         refuse("texts, or --from FILE|NAME", files)
-    for name, most in LIMITS.items():
-        if not 1 <= numbers[name] <= most:
-            raise ValueError(f"--{name} {numbers[name]} must be 1 or more, {most} at most")
     if output.is_dir():
-        raise ValueError(f"--output {str(output)!r} is a folder: name a file")
+        raise TresError(f"--output {str(output)!r} is a folder: name a file")
     output.parent.mkdir(parents=True, exist_ok=True)
     if source:
         vectors = read_vectors(source, words=numbers["words"])

@@ -15,7 +15,7 @@ from tres_scrapy.lab.webs.fault import FaultSchedule
 from tres_scrapy.lab.webs.server import DATA, FAULTS, KINDS, LABELS, open_web, serve
 from tres_scrapy.lab.webs.vocabulary import topics
 from tres_scrapy.lab.webs.web import Web
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import TresError, plainly
 
 EXAMPLES: Final = """\
 Examples:
@@ -26,7 +26,13 @@ Examples:
 
 @click.command(cls=Command, syntax=f"{'|'.join(KINDS)} [options]", epilog=EXAMPLES)
 @click.argument("kind", nargs=-1)
-@option("--port", type=int, metavar="N", default=0, help="default: any free port")
+@option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    default=0,
+    help="default: any free port",
+)
 @option(
     "--topic",
     metavar="TOPIC",
@@ -34,13 +40,19 @@ Examples:
     help="topic of the relevant pages (default: food); the synthetic and the deep web know "
     f"{', '.join(topics())}",
 )
-@option("--seed", type=int, metavar="N", default=0, help="seed of the synthetic web (default: 0)")
+@option(
+    "--seed",
+    type=click.IntRange(0),
+    metavar="N",
+    default=0,
+    help="seed of the synthetic web (default: 0)",
+)
 @option("--faults", metavar="SCHEDULE", default="", help=FAULTS)
 @option("--data", metavar="FILE", type=Path, help=DATA)
 @option("--labels", metavar="FILE", type=Path, help=LABELS)
 @option(
     "--pages",
-    type=int,
+    type=click.IntRange(1),
     metavar="N",
     default=2_000,
     help="pages of the changing web, or that --collection takes of the synthetic web "
@@ -88,7 +100,7 @@ def command(
         count = serve(web, port, log, lambda port: _explain(web, topic, port), schedule)
     except (OSError, OverflowError) as error:
         doing = f"serve on port {port}" if collection is None else "write the pages"
-        raise ValueError(f"cannot {doing}: {plainly(error)}") from None
+        raise TresError(f"cannot {doing}: {plainly(error)}") from None
     print(json.dumps(count.summary(), indent=2))
 
 

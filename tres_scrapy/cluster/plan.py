@@ -65,7 +65,7 @@ class Plan:
         """Return the arguments of the spider of a shard."""
         own = {"shard": str(shard), "shards": str(self.shards)}
         files = {"output": str(self.folder(shard) / OUTPUT), "append": "1"}
-        once = dict.fromkeys(("dashboard", "progress_line", "report"), "0")  # for the whole crawl
+        once = dict.fromkeys(("dashboard", "report"), "0")  # for the whole crawl
         return {**self.arguments, **own, **files, **once}
 
     def settings_of(self, shard: int) -> dict[str, str]:

@@ -30,7 +30,6 @@ OWN: Final = (  # settings of a shard that the crawl does not have
     "TRES_APPEND",
     "TRES_DASHBOARD",
     "TRES_OUTPUT",
-    "TRES_PROGRESS_LINE",
     "TRES_REPORT",
     "TRES_SHARD",
     "TRES_WEB_PROXY",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Self
 
 from tres_scrapy.config.declaration import ConfigError, Group, part, setting
 from tres_scrapy.config.download import NEVER, DownloadOptions, RenderOptions, RestOptions
@@ -20,13 +21,12 @@ from tres_scrapy.config.parser import (
     callable_name,
     flag,
     names,
-    number,
-    one_of,
     query_url,
     seeds,
+    some_of,
     whole,
 )
-from tres_scrapy.config.preset import PRESETS
+from tres_scrapy.config.preset import DEPARTURES, PAPER
 from tres_scrapy.config.typed import typed
 
 EXTRACTED: Final = frozenset({"markdown", "date"})  # fields that trafilatura finds
@@ -122,30 +122,12 @@ class Config(Options):
         whole(0, 2**31 - 1), 0, "seed of all random choices", group=Group.RESEARCH
     )
     # read by from_settings, when it sets the others
-    preset: str = setting(
-        one_of("none", *PRESETS),
-        "none",
-        "set the departures from the paper back; what you set yourself wins",
+    preset: tuple[str, ...] = setting(
+        some_of(PAPER, *DEPARTURES),
+        (),
+        "set departures from the paper back, all or some; what you set yourself wins",
         group=Group.RESEARCH,
         see="paper.md",
-    )
-    domain_prior: float = setting(
-        number(0, 1000),
-        10.0,
-        "weight, in visits, of the initial ratio 0.5 in feature 7; the paper has 0",
-        group=Group.RESEARCH,
-    )
-    domain_inlinks: bool = setting(
-        flag,
-        True,
-        "estimate feature 7 of a new domain from the pages that link to it; 0: use the paper's 0.5",
-        group=Group.RESEARCH,
-    )
-    trusted_seeds: bool = setting(
-        flag,
-        False,
-        "give every seed reward 1, as in the paper; 0: a seed earns what its page is worth",
-        group=Group.RESEARCH,
     )
     detect_copies: bool = setting(
         flag,
@@ -153,6 +135,9 @@ class Config(Options):
         "give a copy of an earlier page reward 0 and no item; 0: treat it like any page",
         group=Group.RESEARCH,
     )
+    domain_prior: float = 10.0  # weight, in visits, of the initial ratio 0.5 in feature 7
+    domain_inlinks: bool = True  # whether pages that link to a new domain estimate its feature 7
+    trusted_seeds: bool = False  # whether every seed has reward 1
     torch_threads: int = 1  # for PyTorch
     words: WordOptions = part(WordOptions, Group.EVERYDAY)
     scope: ScopeOptions = part(ScopeOptions, Group.SCOPE)
@@ -169,6 +154,18 @@ class Config(Options):
     links: LinkOptions = part(LinkOptions, Group.LEARNING)
     web: WebOptions = part(WebOptions, Group.WEB)
     shard: ShardOptions = part(ShardOptions, Group.CLUSTER)
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[Any, Any]) -> Self:
+        """Parse the settings, and set back the departures from the paper that they name."""
+        config = super().from_settings(settings)
+        names = DEPARTURES if PAPER in config.preset else config.preset
+        values: dict[str, dict[str, Any]] = {}
+        for name in names:
+            part_name, value = DEPARTURES[name]
+            values.setdefault(part_name, {})[name] = value
+        parts = {name: replace(getattr(config, name), **values[name]) for name in values if name}
+        return replace(config, **values.get("", {}), **parts)
 
     def __post_init__(self) -> None:
         """Name a new topic after its keywords; raise ConfigError if values contradict."""

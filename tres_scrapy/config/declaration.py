@@ -14,8 +14,6 @@ from tres_scrapy.config.typed import argument_of, named
 from tres_scrapy.url.message import TresError
 
 PREFIX: Final = "TRES_"
-# Prefixes of settings that only one spider reads and checks.
-PROGRAMS: Final = ("TRES_REFRESH_", "TRES_SURFACE_")
 Place = tuple[str, ...]  # field names, from the outer options to the inner ones
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tres_scrapy.config.declaration import Group, setting
-from tres_scrapy.config.parser import flag, number, some_of, whole
+from tres_scrapy.config.parser import flag, number, some_of
 
 LEAST_WEIGHT: Final = 0.05  # of relevance: at `breadth` 1 a domain is worth 20 relevant pages
 
@@ -18,12 +18,7 @@ class TreeOptions:
     max_depth: int = 18
     min_samples: int = 5  # experience samples that a leaf needs before it may split
     min_share: float = 0.0  # of the samples of a leaf, that each child must get
-    bucketed: bool = setting(
-        flag,
-        False,
-        "round features 2, 3 and 7 to ten buckets for the tree",
-        name="bucketed_features",
-    )
+    bucketed: bool = False  # whether features 2, 3 and 7 are rounded to ten buckets
 
 
 @dataclass(frozen=True)
@@ -39,9 +34,7 @@ class AgentOptions:
     hidden: tuple[int, int] = (30, 15)
     learning_rate: float = 1e-3  # of Adam
     learning_rate_decay: float = 0.9
-    learning_rate_floor: float = setting(
-        number(0, 1), 0.25, "lowest learning rate, as a share of the first; the authors have 0"
-    )
+    learning_rate_floor: float = 0.25  # share of the first; the authors have 0
     gradient_clip: float = 1.0
     target_period: int = 500  # gradient steps
 
@@ -61,17 +54,11 @@ class LearningOptions:
     confidence interval of Q is added to Q (LinUCB), so that unfamiliar links are tried.
     """
 
-    representatives: int = setting(
-        whole(1),
-        4,
-        "samples of each leaf that Q rates, or the root of its size if larger; the paper has 1",
-    )
-    exploration_steps: int = setting(
-        whole(0), 30, "first steps, in which the leaf is chosen at random"
-    )
-    learning_starts: int = setting(whole(0), 0, "first steps, which have no gradient step")
-    update_period: int = setting(whole(1), 1, "steps per gradient step")
-    batch_size: int = setting(whole(1, 10_000), 64, "experiences used in one gradient step")
+    representatives: int = 4
+    exploration_steps: int = 30  # first steps, in which the leaf is chosen at random
+    learning_starts: int = 0  # first steps, which have no gradient step
+    update_period: int = 1  # steps per gradient step
+    batch_size: int = 64  # experiences used in one gradient step
     replay_capacity: int = 20_000  # most experiences kept
     breadth: float = setting(
         number(0, 1),

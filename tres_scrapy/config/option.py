@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from tres_scrapy.config.declaration import (
     PREFIX,
-    PROGRAMS,
     ConfigError,
     Group,
     Setting,
     declared,
     suggestion,
 )
+from tres_scrapy.config.guest import places
 from tres_scrapy.config.preset import preset_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Options:
         """
         known, given, preset = cls.declared(), cls._given(settings), preset_of(settings)
         for name in map(str, settings):
-            longest = next((each for each in (*PROGRAMS, PREFIX) if name.startswith(each)), "")
+            longest = next((each for each in (*_prefixes(), PREFIX) if name.startswith(each)), "")
             if longest == cls.prefix and name not in known:
                 raise ConfigError(f"unknown setting {name}{suggestion(name, known)}")
         options: dict[str, Any] = {}
@@ -82,6 +82,12 @@ class Options:
     def values(self) -> dict[str, Any]:
         """Return all values by the names of their settings."""
         return {name: reduce(getattr, each.place, self) for name, each in self.declared().items()}
+
+
+def _prefixes() -> list[str]:
+    """Return the prefixes of settings that only the spider of a guest reads and checks."""
+    guests = (place.split(".")[1] for place in places("options"))
+    return [f"{PREFIX}{guest.upper()}_" for guest in guests]
 
 
 class Kept(NamedTuple):

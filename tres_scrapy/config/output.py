@@ -71,9 +71,6 @@ class WatchOptions:
     record: bool = setting(flag, True, "record the run in a file", see="report.md")
     report: bool = setting(flag, True, "write an HTML report when the crawl ends; needs the record")
     progress_interval: float = setting(number(0, 3600), 10.0, "seconds between progress lines")
-    progress_line: bool = setting(
-        flag, True, "in a terminal, show one live line instead of progress lines"
-    )
     dashboard: int | None = setting(
         port,
         None,

@@ -20,7 +20,7 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.model import NO_PRIOR
 from tres_scrapy.topic.pack import OWN_THRESHOLD, Pack
 from tres_scrapy.topic.shipped import packs, topics
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import TresError, plainly
 
 
 def require_packs(config: Config) -> list[Path]:
@@ -111,7 +111,7 @@ def make_crawl(config: Config, pack: Pack, web: Any = None) -> Crawl:
             shard: Crawl = make_shard_crawl(config, store, setup, **options)
             return shard
         return Crawl(store, make_policy(config.policy, store, setup), config.pages, **options)
-    except (OSError, ValueError) as error:
+    except (OSError, TresError) as error:
         raise ConfigError(f"{typed('policy', config.policy)}: {plainly(error)}") from None
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tres_scrapy.config.typed import typed
+from tres_scrapy.url.message import TresError
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 OWN: Final = "chromium-*/chrome-linux*/chrome"  # where `playwright install chromium` puts it
@@ -30,10 +31,10 @@ KEPT: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DBUS_SESSION_BUS_AD
 
 
 def find_browser(path: Path | None = None) -> Path:
-    """Return the browser at `path`, or an installed one; raise ValueError without a browser."""
+    """Return the browser at `path`, or an installed one; raise TresError without a browser."""
     if path is not None:
         if not os.access(path, os.X_OK) or path.is_dir():
-            raise ValueError(f"{str(path)!r} must be an executable of Chromium: {_remedy()}")
+            raise TresError(f"{str(path)!r} must be an executable of Chromium: {_remedy()}")
         return path
     for name in NAMES:
         if found := shutil.which(name):
@@ -41,7 +42,7 @@ def find_browser(path: Path | None = None) -> Path:
     cache = os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / ".cache" / "ms-playwright"
     for own in sorted(Path(cache).glob(OWN), reverse=True):
         return own
-    raise ValueError(f"no Chromium is installed: {_remedy()}")
+    raise TresError(f"no Chromium is installed: {_remedy()}")
 
 
 def _remedy() -> str:

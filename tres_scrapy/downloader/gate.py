@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import h11
 
 from tres_scrapy.config.typed import typed
+from tres_scrapy.url.message import TresError
 from tres_scrapy.url.public_address import is_public, may_be_public
 
 LONGEST_HEAD: Final = 256 * 1024  # bytes of all headers of a message, as in handler.py
@@ -42,10 +43,10 @@ class Parent(NamedTuple):
 
     @classmethod
     def parse(cls, url: str, authorization: str = "") -> Parent:
-        """Parse the URL of a proxy; raise ValueError if it is not an http(s) URL."""
+        """Parse the URL of a proxy; raise TresError if it is not an http(s) URL."""
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
-            raise ValueError(
+            raise TresError(
                 f"the proxy {url!r} must be an http(s) URL to be used with {typed('render')}"
             )
         port = parts.port or DEFAULT_PORTS[parts.scheme]

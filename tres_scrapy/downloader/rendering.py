@@ -87,7 +87,7 @@ class Rendering:
                 )
         try:
             browser = find_browser(config.render.browser)
-        except ValueError as error:
+        except TresError as error:
             given, mode = config.render.browser, config.render.mode
             where = named("TRES_BROWSER") if given else typed("render", mode)
             raise ConfigError(f"{where}: {error}") from None

@@ -30,7 +30,7 @@ from tres_scrapy.export.warc import (
 )
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import TresError, plainly
 
 ARCHIVE_FAILED: Final = "archive_failed"
 ENDING: Final = ".warc.gz"
@@ -81,7 +81,7 @@ class Archive:
         path = self._config.output.warc_file or beside(session.output, ENDING)
         try:
             self.writer = ArchiveWriter(path)
-        except (OSError, ValueError) as error:
+        except (OSError, TresError) as error:
             raise ConfigError(
                 f"{named('TRES_WARC_FILE')} {str(path)!r} cannot be written: "
                 f"{plainly(error, named=True)}"

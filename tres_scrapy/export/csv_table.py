@@ -20,7 +20,7 @@ from tres_scrapy.export.output_file import LineFile, beside
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.url.message import plainly, printable
+from tres_scrapy.url.message import TresError, plainly, printable
 from tres_scrapy.url.whole_file import whole_file
 
 PAGES, DOMAINS = ".csv", "-domains.csv"
@@ -104,7 +104,7 @@ class CsvPipeline(LineFile):
             if not self._file.tell():
                 self._file.write(_line(self._columns))
             self._write_domains()
-        except (OSError, ValueError) as error:
+        except (OSError, TresError, UnicodeDecodeError) as error:
             raise ConfigError(
                 f"{named('TRES_CSV')}: {self.path} cannot be written: {plainly(error, named=True)}"
             ) from None
@@ -138,7 +138,7 @@ class CsvPipeline(LineFile):
         whole = content[: content.rfind(b"\n") + 1]  # a kill may cut inside a character
         rows = csv.DictReader(StringIO(whole.decode(), newline=""))
         if whole and list(rows.fieldnames or ()) != self._columns:
-            raise ValueError(f"it holds another table: give another {typed('output')}")
+            raise TresError(f"it holds another table: give another {typed('output')}")
         for row in rows:
             self._note(row)
         if whole != content:

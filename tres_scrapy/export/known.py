@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import logging
+import zlib
 from collections.abc import Iterator
 from io import TextIOWrapper
 from itertools import chain
+from lzma import LZMAError
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +22,7 @@ from tres_scrapy.config.typed import named
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.domain import domain_of
-from tres_scrapy.url.message import plainly, plural
+from tres_scrapy.url.message import TresError, plainly, plural
 from tres_scrapy.url.whole_file import open_bytes
 
 logger = logging.getLogger(__name__)
@@ -43,7 +45,7 @@ class Known:
             for name in names:
                 url = canonicalise(name if "//" in name else f"http://{name}/")
                 if url is None:
-                    raise ValueError(f"{path} line {number} must be a URL or host: {name[:80]!r}")
+                    raise TresError(f"{path} line {number} must be a URL or host: {name[:80]!r}")
                 if "//" in name:
                     self.urls.add(url)
                 self.domains.add(domain_of(url, private=self._psl_private))
@@ -65,7 +67,7 @@ class NewnessPipeline:
         for path in paths:
             try:
                 known.read(path)
-            except (OSError, EOFError, ValueError) as error:
+            except (OSError, EOFError, LZMAError, zlib.error, csv.Error, TresError) as error:
                 name = named("TRES_KNOWN")
                 raise ConfigError(f"{name} cannot be read: {plainly(error)}") from None
         urls, domains = len(known.urls), len(known.domains)
@@ -108,4 +110,4 @@ def _names(path: Path, number: int, line: str) -> list[str]:
         row = json.loads(line)
         return [str(row["url"]), str(row.get("final_url") or row["url"])]
     except (ValueError, KeyError, RecursionError):
-        raise ValueError(f"{path} line {number} must be JSON with a url: {line[:80]!r}") from None
+        raise TresError(f"{path} line {number} must be JSON with a url: {line[:80]!r}") from None

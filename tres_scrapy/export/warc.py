@@ -28,6 +28,8 @@ from uuid import uuid4
 
 from fastwarc.warc import WarcRecord, WarcRecordType
 
+from tres_scrapy.url.message import TresError
+
 SECRET: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
 # Bodies are archived unchunked; with this header a reader would expect chunks.
 UNDONE: Final = "transfer-encoding"
@@ -35,6 +37,7 @@ KEPT_AS: Final = "X-Archive-Orig-"
 BREAK: Final = re.compile(r"[\r\n\0]+")  # characters that would end a header
 
 Headers = list[tuple[str, str]]
+
 ROOM: Final = 32 * 1024 * 1024  # bytes of waiting bodies above which callers should wait
 LEVEL: Final = 6  # of gzip: 9 takes twice the time to save 1 %
 MAGIC: Final = b"\x1f\x8b\x08\x00"  # begins a gzip member
@@ -263,7 +266,7 @@ def _mark_of(path: Path) -> int:
 def repair(path: Path) -> int:
     """Cut an incomplete record off the end of a WARC file with one gzip member per record.
 
-    Return the number of bytes cut. Raise ValueError, and change nothing, if it is another file.
+    Return the number of bytes cut. Raise TresError, and change nothing, if it is another file.
     """
     size = path.stat().st_size
     if size == 0:
@@ -285,7 +288,7 @@ def _whole(content: mmap) -> int:
     if not _begins_record(content, start):
         if _may_begin_record(content[:PEEK]):
             return 0  # cut within the first bytes of the file
-        raise ValueError("it is not a WARC file with one gzip member per record: give another name")
+        raise TresError("it is not a WARC file with one gzip member per record: give another name")
     end = _end(content, start)
     return start if end is None else end
 

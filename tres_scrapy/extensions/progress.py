@@ -46,8 +46,8 @@ def state_of(session: CrawlSession, **more: float) -> CrawlState:
 class Progress:
     """Logs a line every TRES_PROGRESS_INTERVAL seconds, if not 0, and one at the end.
 
-    In a terminal, a single line redrawn every second replaces those log lines;
-    TRES_PROGRESS_LINE=0 turns it off.
+    In a terminal, a single line redrawn every second replaces those log lines. A
+    shard has none: its crawl draws one for all.
     """
 
     def __init__(self, crawler: Crawler, interval: float, *, live: bool) -> None:
@@ -60,9 +60,9 @@ class Progress:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        watch = Config.of(crawler.settings).watch
-        live = watch.progress_line and sys.stderr.isatty()
-        extension = cls(crawler, watch.progress_interval, live=live)
+        config = Config.of(crawler.settings)
+        live = sys.stderr.isatty() and not config.shard.count
+        extension = cls(crawler, config.watch.progress_interval, live=live)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension

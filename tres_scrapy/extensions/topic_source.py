@@ -13,11 +13,11 @@ from tres_scrapy.crawl.registry import POLICIES, kind_of
 from tres_scrapy.extensions.job import identity_of, journal_kind
 from tres_scrapy.items import CHOSEN
 from tres_scrapy.topic.judge_process import Task
-from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.keyword import KeywordError, KeywordSet
 from tres_scrapy.topic.shipped import packs, shipped_models
 from tres_scrapy.topic.topic_folder import IN_JOB, SUFFIX, TopicFolder
 from tres_scrapy.topic.topic_learner import LearningTask, open_topic
-from tres_scrapy.url.message import TresError, plainly
+from tres_scrapy.url.message import plainly
 
 logger = logging.getLogger(__name__)
 
@@ -64,9 +64,7 @@ def _learning_task(
     try:
         keywords = KeywordSet.parse(lines)
         is_new, notes = open_topic(str(config.topic), keywords, folder.path)
-    except TresError:
-        raise
-    except ValueError as error:
+    except KeywordError as error:
         raise ConfigError(f"keywords {file.name!r}: {error}") from None
     except OSError as error:
         raise ConfigError(f"the topic cannot be kept in {folder.path}: {plainly(error)}") from None

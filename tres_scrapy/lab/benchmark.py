@@ -13,27 +13,27 @@ from tres_scrapy.lab.condition import Conditions
 from tres_scrapy.lab.result import Run, code_version, read_results
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.worker import Advance, Display, RunFailure, work
-from tres_scrapy.url.message import plainly, plural
+from tres_scrapy.url.message import TresError, plainly, plural
 
 RUNS: Final = "runs"  # the folder of results
 NAME: Final = "tres bench"
 
 
 def check_runs(conditions: Conditions, runs: Sequence[Run]) -> None:
-    """Print the notes of the web; raise ValueError or OSError if a run cannot start."""
+    """Print the notes of the web; raise TresError or OSError if a run cannot start."""
     for run in runs:
         require_pack(conditions.config(run))
     notes = dict[str, None]()
     for topic, run in {run.topic: run for run in runs}.items():
         labels = conditions.config(run).web.labels
         if labels is not None and not labels.is_file():
-            raise ValueError(f"--labels {conditions.labels!r}: there is no file {str(labels)!r}")
+            raise TresError(f"--labels {conditions.labels!r}: there is no file {str(labels)!r}")
         web = open_web(conditions.web, topic, run.seed, conditions.data, labels)
         notes |= dict.fromkeys(web.notes)
         starts = {url for run in runs if run.topic == topic for url in conditions.config(run).seed}
         for url in sorted(starts):
             if (status := web.answer(url).status) >= 400:
-                raise ValueError(f"--starts {url!r} is not on this web: it answers {status}")
+                raise TresError(f"--starts {url!r} is not on this web: it answers {status}")
     for note in notes:
         print(f"{NAME}: {note}", file=sys.stderr)
 
@@ -74,7 +74,7 @@ def _report(output: Path, conditions: Conditions) -> None:
     try:
         page = write_report(output, results, str(conditions))
     except OSError as error:
-        raise ValueError(f"the report in {output} cannot be written: {plainly(error)}") from None
+        raise TresError(f"the report in {output} cannot be written: {plainly(error)}") from None
     print(f"{len(results)} {plural(len(results), 'run')}, see {page}", flush=True)
 
 

@@ -17,6 +17,7 @@ from tres_scrapy.lab.http import crawl_served
 from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.simulation import World
 from tres_scrapy.topic.shipped import TOPIC_FILE
+from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import sha256, whole_file
 
 FILE: Final = "conditions.json"
@@ -77,7 +78,7 @@ class Conditions:
     def note(self, directory: Path, runs: Sequence[Run], *, is_new: bool) -> None:
         """Write the conditions beside the results, or compare them with the file that is there.
 
-        Raise ValueError if they differ, or if old results have no file of conditions.
+        Raise TresError if they differ, or if old results have no file of conditions.
         """
         path, facts = directory / FILE, self._facts()
         parts: dict[str, Any] = {PACKS: self._packs(runs), LABELS: self._labels(runs)}
@@ -91,7 +92,7 @@ class Conditions:
                     _compare(directory, f"{part} of {name}", known.get(name, value), value)
                 parts[part] = known | values
         elif not is_new:
-            raise ValueError(f"{path} is missing, but there are results: give another --output")
+            raise TresError(f"{path} is missing, but there are results: give another --output")
         with whole_file(path) as file:
             file.write(json.dumps({**facts, **parts}, indent=2).encode())
 
@@ -130,7 +131,7 @@ class Conditions:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return the conditions in a file; raise ValueError if it is damaged."""
+    """Return the conditions in a file; raise TresError if it is damaged."""
     try:
         found = json.loads(path.read_bytes())
         if not isinstance(found, dict):
@@ -139,7 +140,7 @@ def _read(path: Path) -> dict[str, Any]:
             if not isinstance(found.get(part) or {}, dict):
                 raise TypeError(f"its {part} are not by name")
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{path} is damaged ({error}): give another --output") from None
+        raise TresError(f"{path} is damaged ({error}): give another --output") from None
     return found
 
 
@@ -148,7 +149,7 @@ def _compare(directory: Path, name: str, there: object, value: object) -> None:
         differ = [key for key in there.keys() | value if there.get(key) != value.get(key)]
         there, value = ({key: each.get(key) for key in sorted(differ)} for each in (there, value))
     if there != value:
-        raise ValueError(
+        raise TresError(
             f"the results in {directory} have the {name} {there!r}, these would have {value!r}: "
             "give another --output"
         )

@@ -13,7 +13,7 @@ from tres_scrapy.lab.condition import TOPIC
 from tres_scrapy.lab.mean import VARIANTS
 from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.result import Run, make_grid
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import TresError, plainly
 
 ALL: Final = "all"  # policies
 WEBS: Final = ("synthetic", "corpus", "recorded")  # webs that can be crawled without search forms
@@ -32,7 +32,7 @@ def grid_of(
     pages: str,
     **_: Any,
 ) -> list[Run]:
-    """Return the runs that the options ask for; raise ValueError if an option is not valid."""
+    """Return the runs that the options ask for; raise TresError if an option is not valid."""
     chosen = _each(policies)
     if not chosen or ALL in chosen:
         left_out = () if chosen else VARIANTS
@@ -51,7 +51,7 @@ def grid_of(
 
 
 def _starts(options: Sequence[str], topic: str) -> Iterator[str]:
-    """Yield the starts of a topic, each its URLs with commas between; raise ValueError if wrong."""
+    """Yield the starts of a topic, each its URLs with commas between; raise TresError if wrong."""
     for text in options:
         name = text.replace(TOPIC, topic)
         lines = [text]
@@ -62,14 +62,14 @@ def _starts(options: Sequence[str], topic: str) -> Iterator[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the lines of a file; raise ValueError if it is empty or cannot be read."""
+    """Return the lines of a file; raise TresError if it is empty or cannot be read."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot be read: {plainly(error)}") from None
+        raise TresError(f"cannot be read: {plainly(error)}") from None
     found = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if not found:
-        raise ValueError("must hold at least one start")
+        raise TresError("must hold at least one start")
     return found
 
 
@@ -84,8 +84,8 @@ def _each(texts: Sequence[str]) -> list[str]:
 
 
 def value_of(option: str, text: str, parse: Callable[[str], Value]) -> Value:
-    """Parse the value of an option; raise ValueError, which names the option, if it is wrong."""
+    """Parse the value of an option; raise TresError, which names the option, if it is wrong."""
     try:
         return parse(text)
     except ValueError as error:
-        raise ValueError(f"{option} {text!r} {error}") from None
+        raise TresError(f"{option} {text!r} {error}") from None

@@ -11,7 +11,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, Group, Setting, part, setting
 from tres_scrapy.config.guest import offered
 from tres_scrapy.config.option import Options
-from tres_scrapy.config.parser import duration, flag, number, one_of, whole
+from tres_scrapy.config.parser import duration, flag, one_of, whole
 from tres_scrapy.config.typed import named, typed
 from tres_scrapy.refresh.policy import PagePolicy, PolicySetup, StaticPolicy
 
@@ -51,7 +51,7 @@ class RefresherOptions:
     max_age: float = setting(
         duration, 30 * DAY, "a page is asked for first when its copy is this old"
     )
-    jitter: float = setting(number(0, 1), 0.1, "share of an interval that it is longer or shorter")
+    jitter: float = 0.1  # share by which an interval varies, so that visits do not bunch
     grace: int = setting(whole(1), 3, "answers 404 or 410 in a row until a page is gone")
     retry: float = setting(duration, 3_600.0, "time after a failure, twice as long after each more")
     minor: int = setting(

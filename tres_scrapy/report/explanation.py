@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from difflib import get_close_matches
 from textwrap import fill
 from typing import Any, Final
 
+from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.report.reason import sentence
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import Fetch, RecordError
+from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.message import plural
 
 WIDTH: Final = 100
 MOVED: Final = (
@@ -26,19 +30,12 @@ OUTCOMES: Final = {
 
 
 class FetchExplanation:
-    """Explains the fetch of a URL; raise RecordError if it was not fetched."""
+    """Explains the fetch of a URL; raise RecordError, with the reason, if it was not fetched."""
 
     def __init__(self, record: Record, url: str) -> None:
         page = record.find(url)
         if page is None:
-            if (refusal := record.refusal(url)) is not None:
-                by = f"{refusal.rule}: {refusal.said}"
-                raise RecordError(f"{url} was not fetched: the scope refuses it by {by}")
-            near = get_close_matches(url, [page.url for page in record.last(1000)], n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            rules = [f"{rule} {count:,}" for rule, count in record.refused().items()]
-            refused = f"; refused by the scope: {', '.join(rules)}" if rules else ""
-            raise RecordError(f"{url} was not fetched in this crawl{hint}{refused}")
+            raise RecordError(f"{url} was not fetched{_why_not(record, url)}")
         self._page = page
         self._scores = record.scores(page)
         self._remark = record.remark(page)
@@ -142,6 +139,48 @@ class FetchExplanation:
             lines.append(f"  {rival.q_value:6.3f}   {plain(rival.url)}{by}")
             lines += [wrapped(" " * 11, rule)] if rule else []  # a joined record has no tree
         return "\n".join(lines)
+
+
+def _why_not(record: Record, url: str) -> str:
+    """Return the rest of a sentence about a URL that was not fetched, from what the record has."""
+    if (refusal := record.refusal(url)) is not None:
+        return f": the scope refuses it by {refusal.rule}: {refusal.said}"
+    rules = [f"{rule} {count:,}" for rule, count in record.refused().items()]
+    refused = [f"refused by the scope: {', '.join(rules)}"] if rules else []
+    known = [*(list(_waiting(record, url)) or refused), *_of_domain(record, url)]
+    if known and known != refused:
+        end = record.meta().get("reason", "")
+        ended = f"the crawl has ended ({end})" if end else "the crawl has not ended"
+        return f": {'; '.join([*known, ended])}"
+    near = get_close_matches(url, [page.url for page in record.last(1000)], n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f" in this crawl{hint}{''.join(f'; {said}' for said in refused)}"
+
+
+def _waiting(record: Record, url: str) -> Iterator[str]:
+    """Yield how a link waited: with its Q if it was the best of its leaf at a recorded choice."""
+    found = record.waiting(url)
+    if found is not None:
+        page, rival = found
+        q = "" if page.q_value is None else f", Q {page.q_value:.3f}"
+        yield (
+            f"it waited in the frontier; at step {page.step} its Q was {rival.q_value:.3f} and the "
+            f"choice was {plain(page.url)}{q}"
+        )
+
+
+def _of_domain(record: Record, url: str) -> Iterator[str]:
+    """Yield what kept the crawl from its domain: MAX, or fetches that failed."""
+    settings = record.settings()
+    domain = domain_of(url, private=settings.get("TRES_PSL_PRIVATE") != "False")
+    outcomes = record.outcomes(domain)
+    pages = outcomes.pop(PAGE, 0)
+    cap = settings.get("TRES_MAX_PER_DOMAIN", "").rpartition("_")[2]
+    if cap.isdigit() and pages >= int(cap):
+        yield f"{domain} has had its {pages} {plural(pages, 'page')} (max_per_domain)"
+    if outcomes:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in outcomes.items())
+        yield f"fetches of {domain} that failed: {kinds}"
 
 
 def plain(text: str) -> str:

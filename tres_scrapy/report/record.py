@@ -22,6 +22,7 @@ from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.report.reason import LinkPart, RuleBook, phrase_of, sentence
 from tres_scrapy.report.record_file import (
+    LONGEST_URL,
     Fetch,
     HealthPoint,
     Point,
@@ -181,6 +182,21 @@ class Record:
                 for (value,) in found
                 for leaf, q, url, anchor in json.loads(value)
             ]
+
+    def waiting(self, url: str) -> tuple[Fetch, Rival] | None:
+        """Return the last recorded choice at which a URL was a rival, None if it never was."""
+        written = json.dumps(url[:LONGEST_URL], ensure_ascii=False)
+        query = "SELECT step FROM rivals WHERE instr(value, ?) ORDER BY step DESC LIMIT 1"
+        for (step,) in self._read(query, written):
+            (page,) = self._pages("SELECT * FROM page WHERE step = ?", step)
+            found = [rival for rival in self.rivals(step) if rival.url == url[:LONGEST_URL]]
+            return (page, found[0]) if found else None
+        return None
+
+    def outcomes(self, domain: str) -> dict[str, int]:
+        """Return the number of fetches of a domain by kind: pages, and kinds of failures."""
+        query = "SELECT kind, count(*) FROM page WHERE domain = ? GROUP BY kind ORDER BY kind"
+        return {str(kind): int(count) for kind, count in self._read(query, domain)}
 
     def curve(self) -> list[Point]:
         """Return the points of the curve in order."""

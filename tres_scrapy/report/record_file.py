@@ -16,6 +16,7 @@ from tres_scrapy.run.database import Access, Database, Schema, SqliteFileError
 from tres_scrapy.url.message import TresError, plainly
 
 SUFFIX: Final = ".run"
+LONGEST_URL: Final = 300  # characters kept of the URL of a rival
 IN_JOB: Final = f"tres{SUFFIX}"  # the record's name in JOBDIR
 
 # docs/report.md says what each column means.

@@ -19,7 +19,7 @@ from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.links.code import url_texts
 from tres_scrapy.report.reason import LOST, kind_of, parts_of, rivals_of, size_of
-from tres_scrapy.report.record_file import HealthPoint, names_in, open_to_write
+from tres_scrapy.report.record_file import LONGEST_URL, HealthPoint, names_in, open_to_write
 from tres_scrapy.report.snapshot import (
     DEPENDENCE,
     FETCHED,
@@ -33,7 +33,7 @@ from tres_scrapy.report.snapshot import (
 )
 from tres_scrapy.run.database import Database
 
-LONGEST: Final = 300  # characters kept of a title, a text, an anchor and the URL of a rival
+LONGEST: Final = 300  # characters kept of a title, a text and an anchor
 RIVALS_KEPT: Final = 10_000  # last pages whose rivals are kept
 CURVE: Final = 200  # a new point of the curve after another 1/200 of the pages
 PERIOD: Final = 10.0  # least seconds between two snapshots,
@@ -248,7 +248,7 @@ class Writer:
     def _rivals(self, entry: RecordEntry) -> list[tuple[int, float, str, str]]:
         store = self._crawl.store
         return [
-            (leaf, round(q, 5), store.url(row)[:LONGEST], store.anchors[row][:LONGEST])
+            (leaf, round(q, 5), store.url(row)[:LONGEST_URL], store.anchors[row][:LONGEST])
             for leaf, q, row in rivals_of(entry.booking.lease.decision)
         ]
 

@@ -9,12 +9,13 @@ import argparse
 import asyncio
 import logging
 import sys
-from typing import Final
+from typing import Any, Final
 
 from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
-from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
+from tres_scrapy.config.declaration import ConfigError, suggestion
 from tres_scrapy.config.guest import offered
 from tres_scrapy.config.typed import crawl_of
 from tres_scrapy.downloader.rendering import NO_BROWSER
@@ -35,6 +36,7 @@ FAILURES: Final = {  # reasons for the end of a crawl
 }
 # They log some 65 lines about Scrapy before a crawl begins.
 LOUD: Final = ("scrapy.utils.log", "scrapy.addons", "scrapy.middleware", "scrapy.crawler")
+RULES: Final = {bool: "1 or 0", int: "a number", float: "a number"}  # by the type of the default
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +47,10 @@ class Command(crawl.Command):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
         assert self.settings is not None
+        try:
+            check_scrapys(self.settings)
+        except ConfigError as error:
+            sys.exit(f"{crawl_of(' '.join(args[:1]))}: {error}")
         asked = (self.settings.getpriority("LOG_LEVEL") or 0) >= SETTINGS_PRIORITIES["cmdline"]
         if not asked and not self.settings["LOG_FILE"]:
             for name in LOUD:  # by a filter: Scrapy resets levels
@@ -56,8 +62,9 @@ class Command(crawl.Command):
         assert self.crawler_process is not None
         try:
             crawler = self._create_crawler(args[0])
-        except KeyError as unknown:
-            raise UsageError(str(unknown.args[0]), print_help=False) from None
+        except KeyError:
+            known = self.crawler_process.spider_loader.list()
+            sys.exit(f"scrapy crawl: unknown spider {args[0]!r}{suggestion(args[0], known)}")
         crawling = self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()
         # After exception() is called, asyncio does not print the traceback at exit.
@@ -77,6 +84,30 @@ class Command(crawl.Command):
             or crawler.stats.get_value("finish_reason") in failures
         ):
             self.exitcode = 1
+
+
+def check_scrapys(settings: BaseSettings) -> None:
+    """Raise ConfigError if a setting of Scrapy's cannot be read: Scrapy stops with a traceback."""
+    for name, default in vars(default_settings).items():
+        value, kind = settings[name], type(default)
+        if kind not in RULES or value is None:
+            continue
+        try:
+            settings.getbool(name)  # of numbers as well: some of them are 1 for True
+        except (TypeError, ValueError):
+            if kind is bool or not _is_number(value):
+                raise ConfigError(f"{name} {value!r}: must be {RULES[kind]}") from None
+    levels, level = logging.getLevelNamesMapping(), settings["LOG_LEVEL"]
+    if level not in {*levels, *levels.values()}:
+        raise ConfigError(f"LOG_LEVEL {level!r}: must be one of {', '.join(levels)}")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _is_warning(record: logging.LogRecord) -> bool:

@@ -21,6 +21,7 @@ from tres_scrapy.addon import TresAddon
 from tres_scrapy.config.config import Config
 from tres_scrapy.page.pdf_page import DocumentError, PdfReader, is_pdf, read_document
 from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import whole_file
 
 # These spiders fetch only the URLs that they are given.
@@ -66,7 +67,7 @@ def fetch_lists(
 def read_urls(path: Path) -> list[str]:
     """Return the URLs of a list, each once; an empty list for a .txt file without URLs, a text.
 
-    Raise ValueError if a file has both URLs and other lines, or if an .urls file has no URLs.
+    Raise TresError if a file has both URLs and other lines, or if an .urls file has no URLs.
     """
     if path.suffix not in {".txt", ".urls"} or not path.is_file():
         return []
@@ -86,10 +87,10 @@ def read_urls(path: Path) -> list[str]:
             f"{path}, {other} must be an http(s) URL or a comment after #, as in every list; if "
             "the file is a text, put it into a folder or save it as .html"
         )
-        raise ValueError(msg)
+        raise TresError(msg)
     if not urls and path.suffix == ".urls":
         msg = f"{path} must hold at least one http(s) URL"
-        raise ValueError(msg)
+        raise TresError(msg)
     return list(urls)
 
 
@@ -171,7 +172,7 @@ def run_politely(kind: type[S], settings: Settings, **arguments: Any) -> S:
         raise error
     spider = crawler.spider
     if not isinstance(spider, kind):
-        raise ValueError("fetching could not start")
+        raise TresError("fetching could not start")
     return spider
 
 
@@ -179,7 +180,7 @@ def _fetch(wanted: dict[str, list[Path]], settings: Settings) -> None:
     spider = run_politely(FetchSpider, settings, wanted=wanted)
     if spider.reason != "finished":
         msg = "fetching was interrupted: run the command again to fetch the missing pages"
-        raise ValueError(msg)
+        raise TresError(msg)
 
 
 def _keep_pages(path: Path) -> set[str]:

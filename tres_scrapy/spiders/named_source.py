@@ -12,7 +12,7 @@ from tres_scrapy.config.parser import names_site, say_scheme
 from tres_scrapy.page.document_file import BROKEN, Unreadable, read_pages
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
 from tres_scrapy.url.canonical import canonicalise, with_scheme
-from tres_scrapy.url.message import reason
+from tres_scrapy.url.message import TresError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ def read_sources(sources: Iterable[str], settings: Settings) -> Iterator[Page | 
         elif not source.lower().startswith(("http://", "https://")):
             try:
                 listed = read_urls(Path(source))
-            except (OSError, ValueError) as error:
+            except (OSError, TresError) as error:
                 yield Unreadable(source, reason(error))
                 continue
             urls += listed
@@ -80,7 +80,7 @@ def _fetch(urls: list[str], settings: Settings) -> Iterator[Page | Unreadable]:
         wanted.write_text("\n".join(urls), encoding="utf-8")
         try:
             fetch_lists([str(wanted)], settings)
-        except ValueError as error:
+        except TresError as error:
             yield Unreadable("URLs", str(error))
         if pages.exists():
             yield from read_pages(pages)

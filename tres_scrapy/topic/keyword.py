@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from tres_scrapy.page.text import tokenise
 from tres_scrapy.url.canonical import PLAIN_URL
+from tres_scrapy.url.message import TresError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 LETTERS: Final = re.compile(r"[^\W\d_]+")
 MIN_INNER_LENGTH: Final = 5  # shorter keywords are part of unrelated words: meat in meath
+
+
+class KeywordError(TresError):
+    """Says which keyword is wrong, or that none can be used."""
 
 
 class KeywordSet:
@@ -37,29 +42,29 @@ class KeywordSet:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read the lines of a file in UTF-8; raise ValueError if a line is not a keyword."""
+        """Read the lines of a file in UTF-8; raise KeywordError if a line is not a keyword."""
         try:
             return cls.parse(path.read_text(encoding="utf-8-sig").splitlines())
         except ValueError as error:  # a UnicodeDecodeError is one
             msg = f"keywords file {path.name!r}: {error}"
-            raise ValueError(msg) from error
+            raise KeywordError(msg) from error
 
     @classmethod
     def parse(cls, lines: Iterable[str]) -> Self:
         """Read one keyword or phrase per line; a line that is not one plain word is a phrase.
 
-        Blank lines and lines that start with # are skipped. Raise ValueError if a line has no
+        Blank lines and lines that start with # are skipped. Raise KeywordError if a line has no
         letters or there is no keyword.
         """
         stripped = (line.strip().lower() for line in lines)
         entries = [line for line in stripped if line and not line.startswith("#")]
         if not entries:
             msg = "no keywords: write one word or phrase per line"
-            raise ValueError(msg)
+            raise KeywordError(msg)
         for entry in entries:
             if not LETTERS.search(entry):
                 msg = f"keyword {entry!r} must hold letters: fix or remove the line"
-                raise ValueError(msg)
+                raise KeywordError(msg)
         words = [entry for entry in entries if tokenise(entry) == [entry]]
         return cls(words, [entry for entry in entries if entry not in words])
 

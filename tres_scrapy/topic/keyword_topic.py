@@ -20,6 +20,7 @@ import numpy as np
 from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.topic.classifier import TFIDF, BagOfWords, Calibration, sigmoid
 from tres_scrapy.topic.fit import Bags, fit_correction, fit_line, fit_logistic, fit_mixture, lift
+from tres_scrapy.topic.keyword import KeywordError
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
 from tres_scrapy.topic.vectors import FREQUENCIES, RAREST_SHARE, Background, WordVectors
 
@@ -116,7 +117,7 @@ class KeywordTopic:
         if not any(word in self._shares or word in vectors for word in given):
             words = sorted([*keywords.words, *keywords.phrases])
             names = ", ".join([*words[:3], *(["..."] if len(words) > 3 else [])])
-            raise ValueError(
+            raise KeywordError(
                 f"no keyword is a known English word ({names}): TRES has word vectors for English"
             )
         known = [word for word in given if word in vectors]
@@ -126,7 +127,7 @@ class KeywordTopic:
 
     @classmethod
     def in_english(cls, keywords: KeywordSet, models: Path | None = None) -> Self:
-        """Return the topic of English keywords; raise ValueError if none of them is known.
+        """Return the topic of English keywords; raise KeywordError if none of them is known.
 
         `models` is the folder of the shipped packs, if it is known.
         """

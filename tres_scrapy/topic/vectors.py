@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
-from tres_scrapy.url.message import reason
+from tres_scrapy.url.message import TresError, reason
 from tres_scrapy.url.whole_file import check_numbers, whole_file
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class WordVectors:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read vectors written by `save`; raise ValueError for any other file."""
+        """Read vectors written by `save`; raise TresError for any other file."""
         try:
             with zipfile.ZipFile(path) as file:
                 rows = _read(file, "rows", np.int8, MOST_WORDS, MOST_DIMENSIONS)
@@ -89,7 +89,7 @@ class WordVectors:
                 f"{path.name!r} is not a word vector file: {reason(error)}; make one with "
                 "`tres vectors`"
             )
-            raise ValueError(msg) from error
+            raise TresError(msg) from error
 
 
 class Background:

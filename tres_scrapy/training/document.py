@@ -19,6 +19,7 @@ from tres_scrapy.page.document_file import (
 )
 from tres_scrapy.page.text import tokenise
 from tres_scrapy.training.selection import Inventory, Selection
+from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import open_bytes
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def read_documents(
 
     A document or a copy that both sides select is relevant, but `answers` win for their URLs,
     before or after redirects, and for copies of those documents.
-    Documents of unknown language are kept. Raise ValueError if a selection is empty or more than
+    Documents of unknown language are kept. Raise TresError if a selection is empty or more than
     half of a file is unreadable.
     """
     census = Census()
@@ -128,7 +129,7 @@ class Sentences:
         self._paths = list(paths)
 
     def __iter__(self) -> Iterator[list[str]]:
-        """Yield lists of words; raise ValueError at the first unreadable document."""
+        """Yield lists of words; raise TresError at the first unreadable document."""
         for path in self._paths:
             for text in _plain_text(path) if is_text(path) else _texts(path):
                 words = tokenise(text)
@@ -145,7 +146,7 @@ def _plain_text(path: Path) -> Iterator[str]:
 def _texts(path: Path) -> Iterator[str]:
     for page in read_pages(path):
         if isinstance(page, Unreadable):
-            raise ValueError(str(page))
+            raise TresError(str(page))
         yield page.text
 
 
@@ -175,7 +176,7 @@ def _selected(
 def _read(
     path: Path, chosen: dict[Selection, bool], census: Census
 ) -> Iterator[tuple[Record, Document]]:
-    """Yield the selected records of one path; raise ValueError if most are unreadable."""
+    """Yield the selected records of one path; raise TresError if most are unreadable."""
     faults: list[Unreadable] = []
     found = Counter[Selection]()
     inventory = Inventory(frozenset(selection.field for selection in chosen))
@@ -195,11 +196,11 @@ def _read(
             yield record, _document(record, path.name, number, relevant=relevant)
     if len(faults) > readable:
         msg = f"{path}: {len(faults)} of {len(faults) + readable} unreadable, such as {faults[0]}"
-        raise ValueError(msg)
+        raise TresError(msg)
     for selection in chosen:
         if not found[selection]:
             msg = f"{selection} selects no documents: {inventory.hint(selection)}"
-            raise ValueError(msg)
+            raise TresError(msg)
 
 
 def _document(record: Record, file: str, number: int, *, relevant: bool) -> Document:

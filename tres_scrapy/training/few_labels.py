@@ -19,6 +19,7 @@ from tres_scrapy.topic.topic_folder import topic_facts
 from tres_scrapy.topic.topic_learner import NEAR
 from tres_scrapy.training.score import Interval, interval
 from tres_scrapy.training.validation import reporter
+from tres_scrapy.url.message import TresError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,13 +96,13 @@ def train_few(
 ) -> FewTrained:
     """Train a pack on documents and unlabelled pages, write it, and test it on held-out hosts.
 
-    The same arguments write the same bytes. `say` receives a line after each fold. Raise ValueError
+    The same arguments write the same bytes. `say` receives a line after each fold. Raise TresError
     if there are too few or too many documents, if a label is missing or from one host only, or if
     no keyword is known.
     """
     true = np.array([document.relevant for document in documents], dtype=bool)
     if not FEWEST_DOCUMENTS <= len(true) <= MOST_DOCUMENTS or len(np.unique(true)) < 2:
-        raise ValueError(
+        raise TresError(
             f"--classifier words takes {FEWEST_DOCUMENTS} to {MOST_DOCUMENTS} documents of both "
             f"labels, not {true.sum()} relevant and {(~true).sum()} irrelevant ones"
         )
@@ -143,10 +144,10 @@ def _host(page: PageWords) -> str:
 
 
 def _check_hosts(documents: Sequence[Document]) -> None:
-    """Raise ValueError if a test would leave a label without documents to learn from."""
+    """Raise TresError if a test would leave a label without documents to learn from."""
     yes, no = (len({each.host for each in documents if each.relevant is k}) for k in (True, False))
     if min(yes, no) < 2:
-        raise ValueError(
+        raise TresError(
             "--classifier words needs documents of each label from two hosts or more: the relevant "
             f"ones are from {yes}, the irrelevant ones from {no}"
         )

@@ -21,6 +21,7 @@ from tres_scrapy.training.link_prior import fit_link_prior
 from tres_scrapy.training.sample import FOLDS, STRIPES, Example, example
 from tres_scrapy.training.summary import means
 from tres_scrapy.training.validation import Validation, cross_validate, reporter, stripes
+from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import sha256
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def train_pack(
 ) -> Trained:
     """Train a topic pack, write it to a directory, and validate other models for comparison.
 
-    The same arguments write the same bytes. `say` receives a line after each fold. Raise ValueError
+    The same arguments write the same bytes. `say` receives a line after each fold. Raise TresError
     if there are too few documents, hosts or known keywords, or the vectors are not in the directory
     that holds the packs.
     """
@@ -162,13 +163,13 @@ def expand(
 ) -> tuple[set[str], float]:
     """Return the corpus words with a mean cosine to the keywords of at least b, and b.
 
-    The threshold b is the mean cosine of the ordered pairs of distinct keywords. Raise ValueError
+    The threshold b is the mean cosine of the ordered pairs of distinct keywords. Raise TresError
     if fewer than two keywords have a vector.
     """
     given = {word for word in keywords if word in vectors}
     if len(given) < 2:
         msg = f"only keywords {sorted(given)!r} have a vector, must be two or more: add keywords"
-        raise ValueError(msg)
+        raise TresError(msg)
     units = vectors.unit(sorted(given)).astype(np.float64)  # [K, d]
     n = len(units)
     # every ordered pair at once; the n pairs of a word with itself have cosine 1
@@ -207,12 +208,12 @@ def _counts(documents: Iterable[Document]) -> dict[str, dict[str, int]]:
 
 
 def check_place(vectors: Path, directory: Path) -> Path:
-    """Return the vectors' path; raise ValueError if it is not beside the pack's directory."""
+    """Return the vectors' path; raise TresError if it is not beside the pack's directory."""
     models = directory.resolve().parent
     if not vectors.resolve().is_relative_to(models):
         msg = (
             f"vectors {str(vectors)!r} must lie in {directory.parent}/ or a folder there: "
             "copy them, or choose another --output"
         )
-        raise ValueError(msg)
+        raise TresError(msg)
     return vectors

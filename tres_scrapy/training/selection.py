@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+from tres_scrapy.url.message import TresError
+
 if TYPE_CHECKING:
     from tres_scrapy.page.document_file import Record
 
@@ -31,7 +33,7 @@ class Selection:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `PATH` or `PATH:FIELD=VALUE[,VALUE...]`; raise ValueError if there is no PATH."""
+        """Read `PATH` or `PATH:FIELD=VALUE[,VALUE...]`; raise TresError if there is no PATH."""
         if Path(text).exists():
             return cls(Path(text))
         name, _, condition = text.rpartition(":")
@@ -41,7 +43,7 @@ class Selection:
                 f"documents {text!r} must be a file or folder, "
                 "or FILE:FIELD=VALUE[,VALUE...] of a file"
             )
-            raise ValueError(msg)
+            raise TresError(msg)
         return cls(Path(name), field, frozenset(values.split(",")))
 
     def __contains__(self, record: Record) -> bool:

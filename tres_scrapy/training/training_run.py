@@ -18,6 +18,7 @@ from tres_scrapy.topic.topic_folder import find_folder, read_answers
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import read_documents
 from tres_scrapy.training.selection import Selection
+from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class TrainingRun:
     def run(self, settings: Settings, say: Say) -> None:
         """Fetch lists of URLs, train, and write the pack; `say` gets what the user reads.
 
-        Raise ValueError or OSError if that fails.
+        Raise TresError or OSError if that fails.
         """
         require("train", "training")
         self._check()
@@ -87,26 +88,24 @@ class TrainingRun:
         return self.models / self.topic
 
     def _check(self) -> None:
-        """Raise ValueError if an option is not valid, or has no effect."""
+        """Raise TresError if an option is not valid, or has no effect."""
         if self.unlabelled and self.classifier != WORDS:
-            raise ValueError(f"--unlabelled needs --classifier {WORDS}")
+            raise TresError(f"--unlabelled needs --classifier {WORDS}")
         if self.classifier == WORDS and self.language not in {"en", ""}:
-            raise ValueError(
+            raise TresError(
                 f"--classifier {WORDS} knows only English, not --language {self.language}"
             )
         if self.classifier == WORDS and (self.vectors is not None or self.beside is not None):
-            raise ValueError(
+            raise TresError(
                 f"--classifier {WORDS} uses the installed vectors and is compared with no other "
                 "model: leave out --vectors and --beside"
             )
         if not re.fullmatch(r"[\w-]+", self.topic) or self.topic == "vectors":
-            raise ValueError(
+            raise TresError(
                 f"topic {self.topic!r} must be letters, digits, - and _ only, not 'vectors'"
             )
         if not re.fullmatch(r"([a-z]{2})?", self.language):
-            raise ValueError(
-                f"--language {self.language!r} must be two lower-case letters or empty"
-            )
+            raise TresError(f"--language {self.language!r} must be two lower-case letters or empty")
 
     def _read(self, settings: Settings) -> tuple[list[Document], Census]:
         """Return the documents, and how many of them there are of each kind."""
@@ -181,7 +180,7 @@ class TrainingRun:
 def _answers(file: Path) -> dict[str, bool]:
     answers, _ = read_answers(file)
     if not answers:
-        raise ValueError(f"answers {str(file)!r} must be a file of lines `yes URL` or `no URL`")
+        raise TresError(f"answers {str(file)!r} must be a file of lines `yes URL` or `no URL`")
     return answers
 
 

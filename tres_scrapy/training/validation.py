@@ -19,6 +19,7 @@ from tqdm import tqdm
 from tres_scrapy.topic.classifier import LINEAR_KINDS, Calibration, sigmoid
 from tres_scrapy.training.sample import FOLDS, STRIPES, lead
 from tres_scrapy.training.score import best_threshold, calibrate
+from tres_scrapy.url.message import TresError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,7 +94,7 @@ class Validation:
 def stripes(documents: Sequence[Document], count: int, *, seed: int) -> NDArray[np.int64]:
     """Return the stripe of each document, [n] in 0 to count - 1; a host is in one stripe.
 
-    Raise ValueError if a stripe would lack one of the labels.
+    Raise TresError if a stripe would lack one of the labels.
     """
     true = np.array([document.relevant for document in documents], dtype=bool)
     hosts = [document.host for document in documents]
@@ -106,7 +107,7 @@ def stripes(documents: Sequence[Document], count: int, *, seed: int) -> NDArray[
         if len(np.unique(result[true == label])) < count:
             found = [document.host for document in documents if document.relevant is label]
             name = "relevant" if label else "irrelevant"
-            raise ValueError(
+            raise TresError(
                 f"{len(found)} {name} documents of {len(set(found))} hosts are too few: "
                 f"cross-validation needs {count} hosts or more for each label: "
                 "add documents from other hosts, or try --classifier words"

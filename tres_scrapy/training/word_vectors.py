@@ -16,7 +16,7 @@ from tqdm import tqdm
 from tres_scrapy.config.extra import require
 from tres_scrapy.page.text import tokenise
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, WordVectors
-from tres_scrapy.url.message import reason
+from tres_scrapy.url.message import TresError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,7 +43,7 @@ def train_vectors(
 ) -> WordVectors:
     """Train skip-gram vectors of the most frequent words; one worker makes them reproducible.
 
-    The sentences are read `epochs` + 1 times. Raise ValueError if too few words repeat.
+    The sentences are read `epochs` + 1 times. Raise TresError if too few words repeat.
     """
     require("train", "training word vectors")
     from gensim.models import Word2Vec  # noqa: PLC0415 - takes a second, only needed here
@@ -63,7 +63,7 @@ def train_vectors(
             f"the texts hold {model.corpus_total_words} words and {len(model.wv)} of them "
             f"{MIN_COUNT} times or more, must be two or more: add texts"
         )
-        raise ValueError(msg)
+        raise TresError(msg)
     model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
     return WordVectors(list(model.wv.index_to_key), model.wv.vectors)
 
@@ -89,7 +89,7 @@ def read_vectors(source: str, *, words: int) -> WordVectors:
     """Read the first `words` words of a file, or of vectors that gensim's downloader knows.
 
     Words are lower-cased, and the first spelling wins; words that `tokenise` never yields are left
-    out. Raise ValueError or OSError if the source cannot be read.
+    out. Raise TresError or OSError if the source cannot be read.
     """
     path = Path(source) if Path(source).is_file() else _download(source)
     kept: dict[str, Any] = {}
@@ -104,17 +104,17 @@ def read_vectors(source: str, *, words: int) -> WordVectors:
             matrix = np.array(list(kept.values()), dtype=np.float32)  # [V, d]
         except (EOFError, TypeError, ValueError, zlib.error) as error:
             msg = f"{path.name!r} is not a word2vec or GloVe file: {reason(error)}"
-            raise ValueError(msg) from error
+            raise TresError(msg) from error
     if not kept or not np.isfinite(matrix).all():
         msg = f"{path.name!r} has {len(kept)} words, must have some, all with finite numbers"
-        raise ValueError(msg)
+        raise TresError(msg)
     return WordVectors(list(kept), matrix)
 
 
 def _download(name: str) -> Path:
     if not NAME.fullmatch(name):
         msg = f"vectors {name!r} must be a file, or a name that gensim's downloader knows"
-        raise ValueError(msg)
+        raise TresError(msg)
     require("train", "gensim's downloader")
     from gensim import downloader  # noqa: PLC0415 - takes a second, only needed here
 
@@ -124,7 +124,7 @@ def _download(name: str) -> Path:
         return Path(downloader.load(name, return_path=True))
     except Exception as error:  # gensim raises plain Exception on a wrong checksum
         msg = f"vectors {name!r} are not a file, and gensim's downloader failed: {error}"
-        raise ValueError(msg) from error
+        raise TresError(msg) from error
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -138,11 +138,11 @@ def _rows(file: IO[bytes]) -> Iterable[tuple[str, Any]]:
     first = file.readline(LONGEST_LINE)
     header = first.split()
     if first.startswith(PICKLE_MAGIC):
-        raise ValueError("it is a pickle: save it with `save_word2vec_format` of gensim")
+        raise TresError("it is a pickle: save it with `save_word2vec_format` of gensim")
     dimension = int(header[1]) if len(header) == 2 else len(header) - 1
     if header and not 0 < dimension <= MOST_DIMENSIONS:
         msg = f"the first line is {first.strip()!r}, must give 1 to {MOST_DIMENSIONS} dimensions"
-        raise ValueError(msg)
+        raise TresError(msg)
     if len(header) != 2:  # GloVe has no line of sizes
         file.seek(0)
         return _text_rows(file, dimension)
@@ -164,11 +164,11 @@ def _text_rows(file: IO[bytes], dimension: int) -> Iterator[tuple[str, list[byte
     for number, line in enumerate(lines, start=1):
         if len(line) == LONGEST_LINE:
             msg = f"line {number} has {LONGEST_LINE:,} bytes or more"
-            raise ValueError(msg)
+            raise TresError(msg)
         word, *row = line.rstrip().rsplit(b" ", dimension)  # some GloVe words contain spaces
         if not row or len(row) != dimension:
             msg = f"line {number} has {len(row)} numbers, not {dimension}"
-            raise ValueError(msg)
+            raise TresError(msg)
         yield word.decode("utf-8", "replace"), row
 
 
@@ -182,5 +182,5 @@ def _binary_word(file: IO[bytes]) -> bytes:
     letters = list(islice(iter(lambda: file.read(1).strip(b" "), b""), LONGEST_WORD))
     if len(letters) == LONGEST_WORD:
         msg = f"a word has {LONGEST_WORD:,} bytes or more"
-        raise ValueError(msg)
+        raise TresError(msg)
     return b"".join(letters).lstrip(b"\n")

@@ -75,7 +75,6 @@ def test_corpus_web_serves_an_excerpt(rows: list[Row], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("synthetic", "--pages", "0"), "0 pages must be above 0"),
         (("synthetic", "--topic", "tea"), "topic='tea' has no synthetic web; choose one of food"),
         (("deep",), "--collection needs the web `synthetic` or `changing`"),
     ],

@@ -27,6 +27,7 @@ from tres_scrapy.frontier.sampling import LeafPool, representatives
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 from tres_scrapy.lab.policies.inputs import RivalInputs
+from tres_scrapy.url.message import TresError
 
 
 class QueuePolicy(Policy):
@@ -92,7 +93,7 @@ class OraclePolicy(QueuePolicy):
     def __init__(self, store: SampleStore, setup: RivalInputs) -> None:
         super().__init__(store)
         if setup.labels is None:
-            raise ValueError("policy 'oracle' needs the labels of an offline web")
+            raise TresError("policy 'oracle' needs the labels of an offline web")
         self._labels = setup.labels
 
     def values(self, rows: Rows, page: PageText) -> list[bool]:

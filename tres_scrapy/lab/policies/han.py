@@ -22,6 +22,7 @@ from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.lab.policies.baseline import QueuePolicy
 from tres_scrapy.lab.policies.inputs import RivalInputs
+from tres_scrapy.url.message import TresError
 
 FEATURES = 5  # a constant 1, three path features, the cosine of the anchor
 EPSILON = 0.1
@@ -44,7 +45,7 @@ class AsyncPolicy(QueuePolicy):
         super().__init__(store)
         self.weights = np.zeros(FEATURES)
         if setup.similarity is None:
-            raise ValueError("policy 'async' needs the similarity of anchors")
+            raise TresError("policy 'async' needs the similarity of anchors")
         self._similarity = setup.similarity
         self._random = np.random.default_rng(setup.seed)
         self._steps: list[_Step] = []

@@ -18,6 +18,7 @@ from tres_scrapy.lab.webs.web import FiniteWeb, Web
 from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.url.message import TresError
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
 Labels = Callable[[Sequence[str]], list[bool]]
@@ -43,10 +44,10 @@ class RivalInputs(PolicyInputs):
 def with_similarity(
     setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
 ) -> RivalInputs:
-    """Add the similarity of anchors; raise ValueError if the pack has no word vectors."""
+    """Add the similarity of anchors; raise TresError if the pack has no word vectors."""
     vectors: WordVectors | None = getattr(pack.classifier, "vectors", None)
     if vectors is None:
-        raise ValueError(
+        raise TresError(
             f"it needs a pack with word vectors: train {pack.name!r} with --classifier widebilstm"
         )
     return RivalInputs(**vars(setup), similarity=Similarity(vectors, pack.given))
@@ -64,20 +65,20 @@ def with_search(
 def with_labels(
     setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
 ) -> RivalInputs:
-    """Add the true labels; raise ValueError if the crawl has no offline web."""
+    """Add the true labels; raise TresError if the crawl has no offline web."""
     web = web or _open_web(config)
     if web is None:
-        raise ValueError(f"it needs the labels of an offline web: add {typed('web', 'synthetic')}")
+        raise TresError(f"it needs the labels of an offline web: add {typed('web', 'synthetic')}")
     return RivalInputs(**vars(setup), labels=web.labels)
 
 
 def with_graph(
     setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
 ) -> RivalInputs:
-    """Add the links; raise ValueError if the crawl has no offline web, or one without an end."""
+    """Add the links; raise TresError if the crawl has no offline web, or one without an end."""
     web = web or _open_web(config)
     if not isinstance(web, FiniteWeb):
-        raise ValueError(
+        raise TresError(
             f"it needs the links of an offline web: add {typed('web', 'recorded')} or "
             f"{typed('web', 'corpus')}"
         )
@@ -87,14 +88,14 @@ def with_graph(
 class Similarity:
     """The cosine of the mean word vectors of a text and of the keywords.
 
-    Raise ValueError if no keyword has a vector.
+    Raise TresError if no keyword has a vector.
     """
 
     def __init__(self, vectors: WordVectors, keywords: Iterable[str]) -> None:
         self._vectors = vectors
         self._topic = self._direction(keywords)
         if not self._topic.any():
-            raise ValueError("no keyword has a word vector: add a more common keyword")
+            raise TresError("no keyword has a word vector: add a more common keyword")
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the cosine [n] of each text with the keywords, 0 if it has no known word."""

@@ -20,6 +20,7 @@ from tres_scrapy.lab.policies.baseline import QueuePolicy
 from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.lab.webs.graph import NO_PAGE, Graph, Numbers
 from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.message import TresError
 
 _NO_ROW = np.iinfo(np.int64).max
 
@@ -35,7 +36,7 @@ class LookaheadPolicy(QueuePolicy):
     def __init__(self, store: SampleStore, setup: RivalInputs) -> None:
         super().__init__(store)
         if setup.graph is None:
-            raise ValueError("policy 'lookahead' needs the graph of an offline web")
+            raise TresError("policy 'lookahead' needs the graph of an offline web")
         self._graph = setup.graph
         self._open = np.ones(len(self._graph), dtype=np.bool_)  # neither fetched nor being fetched
         self._rows: defaultdict[int, list[int]] = defaultdict(list)  # by page

@@ -30,6 +30,7 @@ from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
 from tres_scrapy.lab.policies.ache import AchePolicy
 from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.page.text import STOP_WORDS, tokenise
+from tres_scrapy.url.message import TresError
 
 MAX_QUERIES = 100
 MAX_PAGES = 2  # result pages for one query
@@ -126,7 +127,7 @@ class SeedFinderPolicy(AchePolicy):
 
     def __init__(self, store: SampleStore, setup: RivalInputs) -> None:
         if setup.search is None or "{query}" not in setup.search:
-            raise ValueError(
+            raise TresError(
                 f"search_url: {setup.search!r} must be a URL with {{query}} in place of the query: "
                 f"set {named('TRES_SEARCH_URL')} to one"
             )

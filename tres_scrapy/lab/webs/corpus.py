@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from tres_scrapy.lab.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.lab.webs.web import HTML, Answer, unknown_host
+from tres_scrapy.url.message import TresError
 
 # A document is relevant when a category contains one of these marks or is the topic's name.
 # For other topics, it is relevant when a category contains the topic's name.
@@ -42,7 +43,7 @@ class CorpusWeb:
 
     A document without id has its URL as id.
 
-    Raise ValueError if no category matches the topic or a line cannot be read, and
+    Raise TresError if no category matches the topic or a line cannot be read, and
     FileNotFoundError if there is no such file.
     """
 
@@ -96,7 +97,7 @@ class CorpusWeb:
         """Return the URL of the seed document, else of the relevant one with the most links."""
         relevant = [d for d in self.documents.values() if d.relevant]
         if not relevant:
-            raise ValueError(f"no document has a category with topic={topic!r}: check categories")
+            raise TresError(f"no document has a category with topic={topic!r}: check categories")
         titled = (d.url for d in relevant if d.title == SEEDS.get(topic.partition("+")[0]))
         return next(titled, max(relevant, key=lambda document: len(document.links)).url)
 
@@ -143,7 +144,7 @@ def _documents(path: Path, holds: Callable[[str], bool]) -> Iterator[tuple[str, 
             document = CorpusDocument(url, row["title"], tuple(row["links"]), row["text"], relevant)
             yield row.get("id", url), document
         except (json.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
-            raise ValueError(f"{path.name} line {number} is not a document: {error!r}") from error
+            raise TresError(f"{path.name} line {number} is not a document: {error!r}") from error
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -152,7 +153,7 @@ def _lines(path: Path) -> Iterator[str]:
         with opener(path, "rt", encoding="utf-8") as lines:
             yield from lines
     except (UnicodeDecodeError, lzma.LZMAError, EOFError) as error:
-        raise ValueError(f"{path.name} cannot be read: {error}") from error
+        raise TresError(f"{path.name} cannot be read: {error}") from error
 
 
 def _host(category: str) -> str:

@@ -17,6 +17,7 @@ from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.synthetic_page import PAGE, Traits
 from tres_scrapy.lab.webs.web import Web
 from tres_scrapy.page.text import read_page
+from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import whole_file
 
 HOST_PAGES: Final = 10  # most pages of a host
@@ -40,12 +41,10 @@ class Excerpt:
     """The first pages of some hosts of every topic, `count` in all.
 
     The hosts of a topic are neighbours, which often link to each other. `relevant` of the pages are
-    on the topic of the web. Raise ValueError if `count` is not above 0.
+    on the topic of the web. Raise TresError if `count` is not above 0.
     """
 
     def __init__(self, web: SyntheticWeb, count: int) -> None:
-        if count < 1:
-            raise ValueError(f"{count} pages must be above 0")
         self.pages, self.sites, self.documents = web.pages, web.sites, web.documents
         self.addresses, self.prose = web.addresses, web.documents.prose
         self.topics = self.pages.vocabulary.topics
@@ -106,7 +105,7 @@ class Excerpt:
 def write_collection(web: Web, topic: str, path: Path, count: int) -> str:
     """Write pages of a web as JSON lines; return what was written.
 
-    Raise ValueError if the web is neither synthetic nor changing.
+    Raise TresError if the web is neither synthetic nor changing.
     """
     rows: Iterable[Mapping[str, object]]
     if isinstance(web, SyntheticWeb):
@@ -116,7 +115,7 @@ def write_collection(web: Web, topic: str, path: Path, count: int) -> str:
     elif isinstance(web, ChangingWeb):
         rows, total, about = _initial(web), len(web.shelf.urls), ""
     else:
-        raise ValueError("--collection needs the web `synthetic` or `changing`")
+        raise TresError("--collection needs the web `synthetic` or `changing`")
     with whole_file(path) as file:
         for row in tqdm(rows, "writing", total, unit=" pages", disable=None):
             file.write(f"{json.dumps(row, ensure_ascii=False)}\n".encode())

@@ -7,6 +7,8 @@ from random import Random
 from typing import Final, NamedTuple, Protocol, Self
 from urllib.parse import urlsplit
 
+from tres_scrapy.url.message import TresError
+
 OUTAGE, BUSY, ERROR = "outage", "busy", "error"
 DNS, TLS = "dns", "tls"
 RESET, DRIP, LENGTH = "reset", "drip", "length"
@@ -57,7 +59,7 @@ class FaultSchedule:
 
     @classmethod
     def parse(cls, text: str, seed: int = 0) -> Self:
-        """Read a schedule such as DEFAULT, or the word "default"; raise ValueError if it is bad."""
+        """Read a schedule such as DEFAULT, or the word "default"; raise TresError if it is bad."""
         rules = {}
         for part in (DEFAULT if text == "default" else text).split(","):
             kind, _, values = part.strip().partition("=")
@@ -65,14 +67,14 @@ class FaultSchedule:
             try:
                 rules[kind] = float(share), float(seconds or 0)
             except ValueError:
-                raise ValueError(f"faults {part!r} must be {RULE}") from None
+                raise TresError(f"faults {part!r} must be {RULE}") from None
             if kind not in OF_HOSTS | OF_REQUESTS:
                 known = ", ".join(OF_HOSTS | OF_REQUESTS)
-                raise ValueError(f"faults {part!r}: {kind!r} must be one of {known}")
+                raise TresError(f"faults {part!r}: {kind!r} must be one of {known}")
             if not 0 <= rules[kind][0] <= 1 or not 0 <= rules[kind][1] < float("inf"):
-                raise ValueError(f"faults {part!r}: SHARE must be 0 to 1, SECONDS 0 or more")
+                raise TresError(f"faults {part!r}: SHARE must be 0 to 1, SECONDS 0 or more")
             if kind in OF_HOSTS and not rules[kind][1]:
-                raise ValueError(f"faults {part!r}: {kind} needs SECONDS: {kind}={share}:20")
+                raise TresError(f"faults {part!r}: {kind} needs SECONDS: {kind}={share}:20")
         return cls(rules, seed)
 
     def meet(self, url: str, now: float) -> Fault | None:

@@ -18,7 +18,7 @@ from w3lib.url import safe_url_string
 from tres_scrapy.lab.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.lab.webs.warc_file import Skip, StoredRecord, read_block, scan
 from tres_scrapy.lab.webs.web import TEXT, Answer
-from tres_scrapy.url.message import plainly, plural
+from tres_scrapy.url.message import TresError, plainly, plural
 
 HOPS: Final = 10  # most redirects followed to find a label
 TITLE_WEIGHT: Final = 3  # times the search engine counts the words of a title
@@ -149,7 +149,7 @@ class Recording:
             for found in scan(path):
                 self._note(number, found)
         if not self.slots:
-            raise ValueError(f"{data} has no response that can be served{self.faults()}")
+            raise TresError(f"{data} has no response that can be served{self.faults()}")
         if labels is not None:
             self._label(labels)
 
@@ -168,7 +168,7 @@ class Recording:
     def read(self, slot: int) -> tuple[int, Headers, bytes]:
         """Return status, headers and decompressed body; raise OSError or ValueError if damaged."""
         if self._offset[slot] < 0:
-            raise ValueError("the recorded crawl got no answer")
+            raise TresError("the recorded crawl got no answer")
         path = self.files[self._file[slot]]
         return _response(read_block(path, self._offset[slot], LARGEST))
 
@@ -244,7 +244,7 @@ class Recording:
                     urls = [row["url"], row.get("final_url", row["url"])]
                     relevant = bool(row.get("relevant", True))
                 except (KeyError, ValueError, AttributeError):
-                    raise ValueError(f"{path} line {number}: no label in {line[:80]!r}") from None
+                    raise TresError(f"{path} line {number}: no label in {line[:80]!r}") from None
                 for url in filter(None, urls):
                     if (slot := self.find(url)) is not None:
                         self._judge(slot, relevant)
@@ -267,7 +267,7 @@ def _files(data: Path) -> list[Path]:
         return [data]
     files = sorted(path for path in data.glob("*") if path.name.endswith(ENDINGS))
     if not files:
-        raise ValueError(f"no WARC file at {str(data)!r}: give one, or a folder with *.warc.gz")
+        raise TresError(f"no WARC file at {str(data)!r}: give one, or a folder with *.warc.gz")
     return files
 
 
@@ -309,7 +309,7 @@ def _response(block: bytes) -> tuple[int, Headers, bytes]:
     record.parse_http(auto_decode="all")
     body = record.reader.read(LARGEST + 1)
     if len(body) > LARGEST:
-        raise ValueError(f"over {LARGEST} bytes, decompressed")
+        raise TresError(f"over {LARGEST} bytes, decompressed")
     headers = record.http_headers
     kept = ((name, value) for name, value in headers.to_tuples() if name.lower() not in UNDONE)
     return headers.status_code or 0, tuple(kept), body

@@ -25,7 +25,7 @@ from tres_scrapy.lab.webs.proxy import Proxy
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.web import Count, Web
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import TresError, plainly
 
 KINDS = ("synthetic", "corpus", "recorded", "deep", "changing")
 DATA = "corpus web: a file of JSON lines, plain or .xz; recorded web: a WARC file or a folder"
@@ -49,7 +49,7 @@ def open_web(
     epoch: float | None = None,
     tick: float = 0.0,
 ) -> Web:
-    """Return a web by its kind; raise ValueError or OSError if an argument is wrong.
+    """Return a web by its kind; raise TresError or OSError if an argument is wrong.
 
     `topic` is one topic or several, joined by "+".
     """
@@ -59,13 +59,13 @@ def open_web(
         return DeepWeb(topic, seed=seed)
     if kind == "changing":
         if pages < 1 or not 0 < day < math.inf:
-            raise ValueError(f"pages={pages!r} and day={day!r} must be above 0")
+            raise TresError(f"pages={pages!r} and day={day!r} must be above 0")
         return ChangingWeb(pages, seed=seed, day=day, epoch=epoch, tick=tick)
     if kind not in KINDS:
-        raise ValueError(f"web={kind!r} must be one of {', '.join(KINDS)}")
+        raise TresError(f"web={kind!r} must be one of {', '.join(KINDS)}")
     if data is None:
         what = "JSON lines of linked documents" if kind == "corpus" else "a WARC file or a folder"
-        raise ValueError(f"a {kind} web needs --data FILE, {what}")
+        raise TresError(f"a {kind} web needs --data FILE, {what}")
     return CorpusWeb(data, topic) if kind == "corpus" else RecordedWeb(data, labels)
 
 

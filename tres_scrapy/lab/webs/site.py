@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.lab.webs.noise import Ints, below, mix, unit
 from tres_scrapy.lab.webs.vocabulary import topics
+from tres_scrapy.url.message import TresError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,9 @@ OTHER = Profile(0.035, 0.24, 0.1, 0.009, 0.11, 0.012, 0.32)
 
 
 def profile_of(topic: str) -> Profile:
-    """Return the profile of a topic; raise ValueError if no word table has the topic."""
+    """Return the profile of a topic; raise TresError if no word table has the topic."""
     if topic not in topics():
-        raise ValueError(
+        raise TresError(
             f"topic={topic!r} has no synthetic web; choose one of {', '.join(topics())}"
         )
     return PROFILES.get(topic, OTHER)

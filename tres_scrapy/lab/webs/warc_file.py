@@ -16,6 +16,8 @@ from typing import IO, Final
 
 from fastwarc.warc import ArchiveIterator
 
+from tres_scrapy.url.message import TresError
+
 HEAD: Final = 64 * 1024  # bytes of a record that are examined: its own headers and the HTTP headers
 STEP: Final = 256 * 1024  # bytes read and decompressed at a time
 LARGEST: Final = 256 * 1024 * 1024  # bytes of a decompressed record; a larger record is skipped
@@ -103,7 +105,7 @@ def _member(file: IO[bytes]) -> tuple[bytes, int, int]:
         head += part[: HEAD - len(head)]
         size += len(part)
         if size > LARGEST:
-            raise ValueError(f"over {LARGEST} bytes")
+            raise TresError(f"over {LARGEST} bytes")
     return head, size, file.tell() - len(unpacker.unused_data)
 
 
