@@ -31,7 +31,7 @@ from tres_scrapy.surface.search_box import (
     find_interface,
     read_description,
 )
-from tres_scrapy.surface.settings import SELECTORS, SurfaceOptions
+from tres_scrapy.surface.settings import SurfaceOptions
 from tres_scrapy.surface.surfacing import SearchedSite, Surfacing, single_words
 
 NO_SEARCH: Final = "no_search"  # the finish reason if no seed has a usable search box
@@ -75,7 +75,6 @@ class SurfaceSpider(TresSpider):
                 "`tres`"
             )
         spider.config = SurfaceOptions.of(crawler.settings)
-        SELECTORS[spider.config.selector](0)  # now: it may need a package that is not installed
         spider.follow_every_link = spider.config.follow
         spider.random_seed = Config.of(crawler.settings).random_seed
         spider.hosts, spider.unopened, spider.asking, spider.queries = set(), 0, 0, 0
@@ -141,7 +140,6 @@ class SurfaceSpider(TresSpider):
         self.asking += 1
         config = self.config
         surfacing = Surfacing(
-            SELECTORS[config.selector](self.random_seed),
             single_words(self._session.judging.judge.keywords),
             first=FIRST,
             budget=config.queries,

@@ -13,7 +13,7 @@ from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.surface.acquired import Acquired, Ints, Record
 from tres_scrapy.surface.result_page import Hit, ResultReader
 from tres_scrapy.surface.search_box import Interface
-from tres_scrapy.surface.selector import Selector, Trial, Trials
+from tres_scrapy.surface.selector import Trial, expected_new, features
 
 WINDOW: Final = 10  # queries over which the yield is averaged
 
@@ -34,7 +34,6 @@ class Surfacing:
 
     def __init__(
         self,
-        selector: Selector,
         seeds: Iterable[str],
         *,
         first: int | None = None,
@@ -43,9 +42,8 @@ class Surfacing:
         min_df: int = 1,
     ) -> None:
         self.acquired = Acquired()
-        self.trials = Trials()
+        self.trials: list[Trial] = []
         self.ended = ""
-        self._selector = selector
         self._seeds = deque(dict.fromkeys(seeds))
         self._first = len(self._seeds) if first is None else first
         self._budget = budget
@@ -73,21 +71,17 @@ class Surfacing:
         from before the answer.
         """
         acquired = self.acquired
-        number = np.array([acquired.number(word)])
-        share = float(acquired.df[number[0]]) / max(acquired.records, 1)
-        frozen = self._selector.describe(acquired, number)
-        new, found = len(records), len(records) + len(again)
-        sightings = acquired.recaptures.sightings(number)
-        self.trials.add(
-            Trial(int(number[0]), frozen, share, acquired.records, found, new, sightings)
-        )
-        acquired.recaptures.again(int(number[0]), again)
+        number = acquired.number(word)
+        row = np.array([number])
+        sightings = acquired.recaptures.sightings(row)
+        self.trials.append(Trial(number, features(acquired, row), sightings, len(records)))
+        acquired.recaptures.again(number, again)
         acquired.add(records)
 
     def candidates(self) -> Ints:
         """Return the numbers of the candidates C."""
         df = self.acquired.df.copy()
-        df[self.trials.numbers] = 0
+        df[[trial.number for trial in self.trials]] = 0
         often = np.flatnonzero(df >= self._min_df)
         return often if len(often) else np.flatnonzero(df)
 
@@ -101,13 +95,13 @@ class Surfacing:
         candidates = self.candidates()
         if not len(candidates):
             return None
-        values = self._selector.values(self.acquired, self.trials, candidates)
+        values = expected_new(self.acquired, self.trials, candidates)
         return self.acquired.words[int(candidates[values.argmax()])]
 
     def _limit(self) -> str:
         if self._budget is not None and len(self.trials) >= self._budget:
             return BUDGET
-        last = self.trials.rows[-WINDOW:]
+        last = self.trials[-WINDOW:]
         if len(last) == WINDOW and sum(trial.new for trial in last) < self._min_yield * WINDOW:
             return DRY
         return ""
