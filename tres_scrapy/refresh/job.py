@@ -1,54 +1,36 @@
-"""A refresh job: one or more runs over a collection, its clock and its open requests."""
+"""A refresh job: one or more runs over a collection."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from time import time
 from typing import Final
 
 from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.refresher import Refresher
-from tres_scrapy.refresh.request import PageAnswer, RefreshRequest
+from tres_scrapy.refresh.request import RefreshRequest
 from tres_scrapy.refresh.settings import RefresherOptions
 from tres_scrapy.refresh.store import Store
-from tres_scrapy.refresh.verdict import ERROR
 from tres_scrapy.refresh.visit_item import VisitItem, item_of, written
 
 LONGEST_SLEEP: Final = 0.5  # seconds, so that a stop takes effect soon
 
 
 class RefreshJob:
-    """Leads the runs of one process: with `watch` a run follows the one before.
-
-    With `stepped` the clock advances by the requests sent, not by real time.
-    """
+    """Leads the runs of one process: with `watch` a run follows the one before."""
 
     def __init__(
-        self,
-        store: Store,
-        options: RefresherOptions,
-        known: Iterable[KnownPage],
-        *,
-        watch: bool = False,
-        stepped: bool = False,
+        self, store: Store, options: RefresherOptions, known: Iterable[KnownPage], *, watch: bool
     ) -> None:
         self.store, self.watch = store, watch
-        self._options, self._stepped = options, stepped
-        self._out: dict[int, int] = {}  # host by visit
+        self._options = options
         self.refresher = Refresher(store, options, known, time())
-
-    def now(self) -> float:
-        """Return the time, in seconds since 1970."""
-        run = self.refresher.run
-        if not self._stepped or run.horizon is None:
-            return time()
-        return run.started + run.sent * run.horizon / run.budget
 
     def over(self) -> bool:
         """Return whether the job is done; with `watch` start the next run instead."""
-        refresher, now = self.refresher, self.now()
+        refresher, now = self.refresher, time()
         # Without a horizon the job does not wait: pages that are not ready are left to another run.
         longest = 0.0 if refresher.run.horizon is None else float("inf")
         ready = refresher.ready_in(now)
@@ -57,7 +39,7 @@ class RefreshJob:
         if refresher.out or not self.watch:
             return not refresher.out
         if refresher.run.wait_for_end(now) <= 0:
-            refresher.end(now, finished=True)
+            self.store.end_run(refresher.run.id, now)
             self.refresher = Refresher(self.store, self._options, (), now)
         return False
 
@@ -66,26 +48,18 @@ class RefreshJob:
 
         At most `limit` requests are open at a time, and `host_limit` to one host.
         """
-        if len(self._out) >= limit:
+        refresher = self.refresher
+        if len(refresher.out) >= limit:
             return None
-        request = self.refresher.next(self.now(), self._busy(resting, host_limit))
-        if request is not None:
-            self._out[request.visit] = int(self.refresher.host_of[request.place])
-        return request
+        places = refresher.host_places
+        counts = Counter(int(refresher.host_of[place]) for place in refresher.out)
+        busy = {host for host, count in counts.items() if count >= host_limit}
+        busy |= {places[name] for name in resting if name in places}
+        return refresher.next(time(), sorted(busy))
 
     def sleep(self) -> float:
         """Return the seconds to wait for an answer before asking for the next request."""
-        return min(max(self.refresher.run.wait(self.now()), 0.01), LONGEST_SLEEP)
-
-    def book(self, request: RefreshRequest, answer: PageAnswer) -> VisitItem:
-        """Record the answer to a request and return its item."""
-        self._out.pop(request.visit, None)
-        return self.refresher.book(request, answer, self.now())
-
-    def take_back(self, request: RefreshRequest) -> None:
-        """Forget a request that was not allowed to leave."""
-        self._out.pop(request.visit, None)
-        self.refresher.take_back(request, self.now())
+        return min(max(self.refresher.run.wait(time()), 0.01), LONGEST_SLEEP)
 
     def undelivered(self, output: Path) -> list[VisitItem]:
         """Return the items that a killed process recorded but did not write to its output."""
@@ -96,18 +70,13 @@ class RefreshJob:
                 self.store.delivered(item.visit)
         return [item for item in items if (item.url, item.fetched_at) not in have]
 
-    def only_errors(self) -> bool:
-        """Return whether there were answers and all of them were errors."""
-        return set(self.refresher.counts) == {ERROR}
-
     def plan(self) -> str:
         """Return one line about the run that starts."""
         refresher, run = self.refresher, self.refresher.run
         return (
             f"{len(refresher.rows)} pages ({refresher.added} new), "
             f"{run.budget - run.sent} of {run.budget} requests left"
-            + (f" in {run.wait_for_end(self.now()):.0f} s" if run.horizon else "")
-            + f", policy {refresher.options.policy}"
+            + (f" in {run.wait_for_end(time()):.0f} s" if run.horizon else "")
             + (", resuming the previous run" if run.resumed else "")
         )
 
@@ -116,10 +85,3 @@ class RefreshJob:
         run, counts = self.refresher.run, self.refresher.counts
         found = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
         return f"{run.sent} of {run.budget} requests: {found or 'no answer yet'}"
-
-    def _busy(self, resting: Iterable[str], host_limit: int) -> Collection[int]:
-        """Return the hosts that must not get one more request now."""
-        places = self.refresher.host_places
-        counts = Counter(self._out.values())
-        busy = {host for host, count in counts.items() if count >= host_limit}
-        return sorted(busy | {places[name] for name in resting if name in places})

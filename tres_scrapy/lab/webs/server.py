@@ -46,8 +46,6 @@ def open_web(
     *,
     pages: int = 2_000,
     day: float = DAY,
-    epoch: float | None = None,
-    tick: float = 0.0,
 ) -> Web:
     """Return a web by its kind; raise ValueError or OSError if an argument is wrong.
 
@@ -60,7 +58,7 @@ def open_web(
     if kind == "changing":
         if pages < 1 or not 0 < day < math.inf:
             raise ValueError(f"pages={pages!r} and day={day!r} must be above 0")
-        return ChangingWeb(pages, seed=seed, day=day, epoch=epoch, tick=tick)
+        return ChangingWeb(pages, seed=seed, day=day)
     if kind not in KINDS:
         raise ValueError(f"web={kind!r} must be one of {', '.join(KINDS)}")
     if data is None:
@@ -121,8 +119,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--labels", type=Path, help=LABELS)
     parser.add_argument("--pages", type=int, default=2_000, help="number of pages (changing)")
     parser.add_argument("--day", type=float, default=DAY, help="seconds in a day (changing)")
-    parser.add_argument("--tick", type=float, default=0.0, help="clock seconds per request")
-    parser.add_argument("--epoch", type=float, help="Unix time of its start; default: now")
     parser.add_argument("--faults", default="", help=FAULTS)
     parser.add_argument("--port", type=int, default=0, help="0 (default): any free port")
     parser.add_argument("--log", type=Path, help="one JSON line per fetch")
@@ -146,8 +142,6 @@ def main() -> None:
             options.labels,
             pages=options.pages,
             day=options.day,
-            epoch=options.epoch,
-            tick=options.tick,
         )
         faults = FaultSchedule.parse(options.faults, options.seed) if options.faults else None
         count = serve(web, options.port, options.log, announce, faults)
