@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import pytest
 
 from tres_scrapy.lab.condition import Crawl
 from tres_scrapy.lab.result import Result, Run, Series, code_version, make_grid, read_results
-from tres_scrapy.lab.worker import Advance, RunFailure, work
+from tres_scrapy.lab.worker import Advance, RunFailure, shares_of, work
 
 pytestmark = pytest.mark.usefixtures("loaded_python")
 
@@ -53,12 +54,25 @@ def test_one_process_opens_a_world(tmp_path: Path) -> None:
     events = list(work(runs, 1, Opener(), tmp_path))
     results = [event for event in events if isinstance(event, Result)]
     assert {result.run for result in results} == set(runs)
-    assert {result.domains for result in results} == {results[0].domains}
-    assert {(result.run.seed, result.relevant) for result in results} == {(0, 2), (1, 1)}
+    processes = {(result.run.seed, result.domains) for result in results}
+    assert [seed for seed, _ in sorted(processes)] == [0, 1], "a process for each world"
+    assert {result.relevant for result in results} == {1}, "which it opens once"
     pages = sum(event.pages for event in events if isinstance(event, Advance))
     assert pages == sum(run.pages for run in runs)
     assert len(read_results(tmp_path)[0]) == len(runs)
     assert {result.code for result in [*results, *read_results(tmp_path)[0]]} == {code_version()}
+
+
+def test_large_worlds_are_split() -> None:
+    runs = grid("tres", "random")
+    assert [len(share) for share in shares_of(runs, 1)] == [4, 4]
+    shares = shares_of(runs, 4)
+    assert [{run.policy for run in share} for share in shares[:2]] == [{"tres"}, {"random"}]
+    for jobs in range(1, 20):
+        shares = shares_of(runs, jobs)
+        assert len(shares) == min(max(jobs, 2), len(runs))
+        assert Counter(run for share in shares for run in share) == Counter(runs)
+    assert shares_of([], 3) == []
 
 
 def test_failed_run_does_not_stop_others(tmp_path: Path) -> None:

@@ -8,13 +8,12 @@ from io import StringIO
 from pathlib import Path
 
 from tres_scrapy.lab.comparison_plot import Picture, draw
-from tres_scrapy.lab.mean import Cells, cells_of, pace_of, topics_of
+from tres_scrapy.lab.mean import Cells, cells_of, topics_of
 from tres_scrapy.lab.result import UNSEEDED, Result
 from tres_scrapy.lab.table import (
     COUNTS,
     crawler_table,
     found_table,
-    pace_table,
     pareto_table,
     ratio_table,
     variant_table,
@@ -39,7 +38,6 @@ FIELDS = (
     "fetches",
     "exhausted",
     "seconds",
-    "decision_ms",
     *(f"found_{each}" for each in COUNTS),
     "area",
 )
@@ -48,8 +46,7 @@ COLUMNS = (
     f"{CSV} has one line per run. `pages` is the number of pages fetched of the `pages_asked`. "
     "`fetches` also counts redirects, failures and retries (over HTTP only), but not robots.txt. "
     "`exhausted` is 1 if links ran out. `seconds` is processor time, or clock time over HTTP. "
-    "`decision_ms` is the median processor time of a choice in the last tenth of the pages (not "
-    "measured over HTTP). `start` has the URLs that a run started from; it is empty where the web "
+    "`start` has the URLs that a run started from; it is empty where the web "
     f"chose them. `found_{COUNTS[0]}` is the number of relevant pages that the first {COUNTS[0]} "
     "fetches found. `area` is the area under the curve of relevant pages over the first "
     "`pages_asked` fetches. Table and figure numbers are those of the paper (Kontogiannis et al., "
@@ -95,7 +92,7 @@ def write_rows(path: Path, results: Sequence[Result]) -> None:
 
 
 def _row(result: Result) -> list[object]:
-    run, pace = result.run, pace_of([result])
+    run = result.run
     found = [result.found_after(each) if run.pages >= each else "" for each in COUNTS]
     return [
         run.web,
@@ -112,7 +109,6 @@ def _row(result: Result) -> list[object]:
         result.fetches,
         int(result.exhausted),
         result.seconds,
-        round(pace.milliseconds, 4) if pace else "",
         *((*found, result.area) if result.has_found else [""] * (len(COUNTS) + 1)),
     ]
 
@@ -152,13 +148,6 @@ def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
         "TRES dominates a crawler if TRES is at least as good in both mean harvest rate and mean "
         "domains, and better in one, on the seeds and starts that both have (Figure 3).",
         pareto_table(cells),
-    )
-    yield (
-        "Milliseconds of a choice",
-        "Median processor time over the last tenth of the pages. In brackets: the size of the "
-        "frontier, including samples that can no longer be taken. The time a policy takes to add "
-        "links or to learn is not included; policies with queues rate links when they add them.",
-        pace_table(cells),
     )
 
 

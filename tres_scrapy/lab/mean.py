@@ -17,7 +17,6 @@ ORACLE: Final = "oracle"
 LOOKAHEAD: Final = "lookahead"
 CEILINGS: Final = (ORACLE, LOOKAHEAD)  # they know the labels of the web
 VARIANTS: Final = ("tres_svm", "tres_nh", "tres_async", "synchronous")  # Table 4
-LAST: Final = 0.9  # share of the pages after which the last tenth begins
 
 
 class Spread(NamedTuple):
@@ -31,13 +30,6 @@ class Spread(NamedTuple):
         """Return the spread of one value or more."""
         deviation = statistics.stdev(values) if len(values) > 1 else None
         return cls(statistics.fmean(values), deviation)
-
-
-class DecisionPace(NamedTuple):
-    """Time of a choice in the last tenth of a crawl, and the size of the frontier then."""
-
-    milliseconds: float
-    frontier: float
 
 
 class Key(NamedTuple):
@@ -140,17 +132,6 @@ def caps_of(cells: Cells) -> list[str]:
 def topics_of(cells: Cells) -> list[str]:
     """Return the topics that have results."""
     return sorted({key.topic for key in cells})
-
-
-def pace_of(results: Iterable[Result]) -> DecisionPace | None:
-    """Return the median pace in the last tenth of the crawls, or None if not measured."""
-    found = []
-    for result in results:
-        series = result.series
-        for pages, *pace in zip(series.pages, series.decision_ms, series.frontier, strict=False):
-            if pages > LAST * series.pages[-1]:
-                found.append(pace)
-    return DecisionPace(*map(statistics.median, zip(*found, strict=True))) if found else None
 
 
 def _tightness(text: str) -> tuple[int, ...]:

@@ -18,7 +18,6 @@ from tres_scrapy.lab.mean import (
     Key,
     Spread,
     caps_of,
-    pace_of,
     policies_of,
     topics_of,
 )
@@ -90,20 +89,6 @@ def pareto_table(cells: Cells) -> list[str]:
                     others.append(f"{name} ({_advantage(cell, tres)})")
             rows.append([topic, cap, ", ".join(beaten), ", ".join(others)])
     return _table(["topic", "MAX", "dominated by TRES", "not dominated"], rows) if rows else []
-
-
-def pace_table(cells: Cells) -> list[str]:
-    """Return the milliseconds of a choice; [] if not measured."""
-    caps, rows = caps_of(cells), []
-    for policy in policies_of(cells):
-        row = []
-        for cap in caps:
-            chosen = [cells[key] for key in cells if (key.policy, key.cap) == (policy, cap)]
-            pace = pace_of(result for cell in chosen for result in cell.results)
-            row.append(f"{pace.milliseconds:.3g} ({pace.frontier:,.0f})" if pace else "")
-        if any(row):
-            rows.append([name_of(policy), *row])
-    return _table(["", *(f"MAX {cap}" for cap in caps)], rows) if rows else []
 
 
 def found_table(cells: Cells, topic: str, pages: int) -> list[str]:
