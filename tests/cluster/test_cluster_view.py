@@ -128,7 +128,7 @@ def test_whole_crawl_is_seen_and_steered(crawl):
     said = crawl.metrics()
     shards = [float(said[f'tres_shard_pages_total{{shard="{n}"}}']) for n in (0, 1)]
     assert float(said["tres_pages_total"]) == sum(shards) == before
-    seed = crawl.state()["recent"][0]["url"] + "?more"
+    seed = "http://not-seen-before.test/"  # its domain cannot be full
     assert crawl.steer("seed", seed) == (200, {"said": f"Next: {seed}."})
     assert crawl.steer("max", "2") == (200, {"said": "MAX is 2 from now on."})
     crawl.until(lambda: logs(crawl).count("Command change_max: MAX is 2") == 2, "MAX stays")

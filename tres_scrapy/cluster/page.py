@@ -92,7 +92,7 @@ class ClusterState:
             "leaves": overview.sum("leaves"),
             "phase": f"trees of {self._shards} shards",
             "failures": sum(map(_failures, statuses)),
-            "under_way": sum(status.leased for status in statuses),
+            "under_way": overview.sum("under_way"),
             "rate": pace.recent,
             "left": pace.left(overview.total),
             "elapsed": now - self._started,

@@ -37,7 +37,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
-from tres_scrapy.downloader.wake import wake
+from tres_scrapy.downloader.wake import requests_under_way, wake
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
@@ -155,7 +155,12 @@ class Shard:
             received=dict(outbox.received),
             settled=self._snapshots is None or self._snapshots.holds(self._journal.changes),
             commands=self._obeyed,
-            figures={**self._figures, "outbox": outbox.waiting, "bytes_sent": self._bytes},
+            figures={
+                **self._figures,
+                "under_way": self._under_way,
+                "outbox": outbox.waiting,
+                "bytes_sent": self._bytes,
+            },
         )
 
     @property
@@ -350,6 +355,11 @@ class Shard:
             said = str(error)
         if said:
             logger.info("Command %s: %s", command.name, said)
+
+    @property
+    def _under_way(self) -> int:
+        engine = self._crawler.engine
+        return 0 if engine is None else requests_under_way(engine)
 
     def _wake(self) -> None:
         if self._crawler.engine is not None:

@@ -13,6 +13,14 @@ def wake(engine: ExecutionEngine) -> None:
         slot.nextcall.schedule()
 
 
+def requests_under_way(engine: ExecutionEngine) -> int:
+    """Return the number of requests that are being downloaded or whose answer is being read.
+
+    A redirect or retry that waits in the scheduler is none of them.
+    """
+    return 0 if engine._slot is None else len(engine._slot.inprogress)
+
+
 def is_under_way(engine: ExecutionEngine, request: Request) -> bool:
     """Return whether a request is being downloaded, or its answer is with the spider."""
     slot = engine._slot

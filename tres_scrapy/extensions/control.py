@@ -14,7 +14,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import parted, seeds
 from tres_scrapy.downloader.request import SAMPLE, follows_links
-from tres_scrapy.downloader.wake import wake
+from tres_scrapy.downloader.wake import requests_under_way, wake
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.live.steering import (
     ENDING,
@@ -40,6 +40,11 @@ class Control(Steering):
         if self._ending or not self._crawler.crawling:
             return ENDING
         return PAUSED if self._engine.paused else RUNNING
+
+    @property
+    def requests_under_way(self) -> int:
+        """The number of requests that have no answer yet, or whose answer is being read."""
+        return requests_under_way(self._engine)
 
     def _pause(self) -> None:
         self._engine.pause()

@@ -169,7 +169,7 @@ class CrawlStatus:
             "leaves": figures.get("leaves"),
             "phase": figures.get("phase"),
             "failures": crawl.failures.total(),
-            "under_way": crawl.leased,
+            "under_way": self._control.requests_under_way,
             "rate": self._pace.recent,
             "left": self._pace.left(crawl.limit),
             "elapsed": now - self._started,
