@@ -3,7 +3,8 @@ import sqlite3
 import pytest
 
 from tres_scrapy.refresh.main_text import copy_of
-from tres_scrapy.refresh.store import CollectionError, Host, PageRow, Store, VisitRow
+from tres_scrapy.refresh.store import CollectionError, Host, PageRow, Store
+from tres_scrapy.refresh.visit import VisitItem
 
 
 @pytest.fixture
@@ -17,9 +18,10 @@ def page(url="http://a.test/", **columns):
     return PageRow(0, url, 1.0, 5.0, 5.0, **columns)
 
 
-def booked(store, visit, row, item="{}"):
-    done = VisitRow(visit, 9.0, "changed", 200, item, [1, 2])
-    store.book(done, row, {"a.test": Host(1, 0)})
+def booked(store, visit, row):
+    item = VisitItem(row.url, "changed", visit, 200)
+    store.book(item, 9.0, [1, 2], row, {"a.test": Host(1, 0)})
+    return item
 
 
 def test_pages_come_back_as_they_were(store):
@@ -48,10 +50,10 @@ def test_visit_is_booked_whole(store):
     run = store.begin_run(1.0, 10, None)
     visit = store.send(run.id, row.id, 8.0, conditional=True)
     row.changes = 1
-    booked(store, visit, row, '{"a": 1}')
+    item = booked(store, visit, row)
     assert store.pages()[0].changes == 1
     assert store.hosts() == {"a.test": Host(1, 0)}
-    assert store.outbox() == [(visit, '{"a": 1}')]
+    assert store.outbox() == [item]
     assert store.links() == {1, 2}
     assert store.history() == [(row.id, 9.0, "changed", 1)]
     store.delivered(visit)

@@ -8,10 +8,10 @@ from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.main_text import copy_of
 from tres_scrapy.refresh.refresher import Refresher
 from tres_scrapy.refresh.report import expected_freshness, groups_of, history, write_report
-from tres_scrapy.refresh.request import PageAnswer
 from tres_scrapy.refresh.settings import RefresherOptions
 from tres_scrapy.refresh.store import Store
 from tres_scrapy.refresh.text_change import PageChange, side_by_side
+from tres_scrapy.refresh.visit import PageAnswer
 from tres_scrapy.report.chart_page import plotly_script
 
 

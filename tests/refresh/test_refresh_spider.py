@@ -168,8 +168,8 @@ def test_watch_starts_a_new_horizon(collection, monkeypatch):
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
     from tres_scrapy.refresh.main_text import copy_of  # noqa: PLC0415
-    from tres_scrapy.refresh.request import PageAnswer  # noqa: PLC0415
     from tres_scrapy.refresh.spider import RefreshSpider  # noqa: PLC0415
+    from tres_scrapy.refresh.visit import PageAnswer  # noqa: PLC0415
 
     given = {"collection": str(collection("http://a.test/1", "http://b.test/2")), "watch": "1"}
     spider = RefreshSpider.from_crawler(
@@ -178,7 +178,7 @@ def test_watch_starts_a_new_horizon(collection, monkeypatch):
     job = spider.job
     first = job.refresher
     begun = clock = first.run.started
-    monkeypatch.setattr("tres_scrapy.refresh.job.time", lambda: clock)
+    monkeypatch.setattr("tres_scrapy.refresh.refresher.time", lambda: clock)
     requests = []
     for clock in (begun, begun + 5):
         assert not job.over()

@@ -1,16 +1,19 @@
-"""The refresher of a collection: it chooses which page to request and records the answers."""
+"""The refresher of a collection, which chooses pages and records answers, and the job it does."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from time import time
+from typing import Final
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from tres_scrapy.refresh.collection import KnownPage
+from tres_scrapy.refresh.collection import KnownPage, lines_of
+from tres_scrapy.refresh.main_text import SAME, Copy
 from tres_scrapy.refresh.page_table import (
     Floats,
     Ints,
@@ -21,11 +24,12 @@ from tres_scrapy.refresh.page_table import (
     number,
 )
 from tres_scrapy.refresh.policy import Bounds, StaticPolicy, oldest
-from tres_scrapy.refresh.request import PageAnswer, RefreshRequest
 from tres_scrapy.refresh.settings import DAY, RefresherOptions
-from tres_scrapy.refresh.store import PageRow, Store, VisitRow
-from tres_scrapy.refresh.verdict import Validators, judge, settle
-from tres_scrapy.refresh.visit_item import SeenLinks, VisitItem, item_for
+from tres_scrapy.refresh.store import PageRow, Store
+from tres_scrapy.refresh.verdict import ChangeVerdict, Validators, judge, settle
+from tres_scrapy.refresh.visit import PageAnswer, RefreshRequest, SeenLinks, VisitItem
+
+LONGEST_SLEEP: Final = 0.5  # seconds, so that a stop takes effect soon
 
 
 class RefreshRun:
@@ -163,15 +167,13 @@ class Refresher:
         host = self._host(place)
         self._validators.keep(host, row, answer, verdict)
         row.visits += 1
-        item = item_for(request, answer, verdict, row, now)
+        item = _item(request, answer, verdict, row, now)
         links = dict[int, str]()
         if self._links is not None and answer.reading is not None and not verdict.failed:
             links = self._links.take(answer.reading)
         if verdict.before is not None and not verdict.before.loose and row.visits > 1:
             item.found = list(links.values())  # the crawl followed those of the first visit
-        text = json.dumps(asdict(item))
-        visit = VisitRow(request.visit, now, item.change, answer.status, text, list(links))
-        self.store.book(visit, row, self._validators.record(host))
+        self.store.book(item, now, links, row, self._validators.record(host))
         self.out.remove(place)
         self._ready[place] = self._ready_at(row)
         self._unseen[place] = row.copy is None and not row.gone
@@ -218,3 +220,95 @@ def _table(rows: Sequence[PageRow]) -> PageTable:
 def _row(page: KnownPage, now: float) -> PageRow:
     seen = now if page.fetched is None else min(page.fetched, now)
     return PageRow(0, page.url, page.weight, seen, seen, copy=page.copy)
+
+
+def _item(
+    request: RefreshRequest, answer: PageAnswer, verdict: ChangeVerdict, row: PageRow, now: float
+) -> VisitItem:
+    """Return the item of a visit after its page's row was updated."""
+    item = VisitItem(row.url, verdict.change, request.visit, answer.status, answer.url)
+    item.fetched_at, item.changed_at = _iso(now), _iso(row.last_change)
+    item.age, item.distance = verdict.age, verdict.distance
+    item.old_hash, item.new_hash = _hex(verdict.before), _hex(row.copy)
+    item.visits, item.changes = row.visits, row.changes
+    item.error = answer.error
+    if answer.reading is not None and not verdict.failed and verdict.change != SAME:
+        item.title, item.text = answer.reading.title, answer.reading.text
+    return item
+
+
+def _iso(seconds: float | None) -> str:
+    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def _hex(copy: Copy | None) -> str:
+    return copy.hash.hex() if copy is not None else ""
+
+
+class RefreshJob:
+    """Leads the runs of one process: with `watch` a run follows the one before."""
+
+    def __init__(
+        self, store: Store, options: RefresherOptions, known: Iterable[KnownPage], *, watch: bool
+    ) -> None:
+        self.store, self.watch = store, watch
+        self._options = options
+        self.refresher = Refresher(store, options, known, time())
+
+    def over(self) -> bool:
+        """Return whether the job is done; with `watch` start the next run instead."""
+        refresher, now = self.refresher, time()
+        # Without a horizon the job does not wait: pages that are not ready are left to another run.
+        longest = 0.0 if refresher.run.horizon is None else float("inf")
+        ready = refresher.ready_in(now)
+        if not refresher.run.spent(now) and (ready == 0 or ready < longest):
+            return False
+        if refresher.out or not self.watch:
+            return not refresher.out
+        if refresher.run.wait_for_end(now) <= 0:
+            self.store.end_run(refresher.run.id, now)
+            self.refresher = Refresher(self.store, self._options, (), now)
+        return False
+
+    def next(self, resting: Iterable[str], limit: int, host_limit: int) -> RefreshRequest | None:
+        """Return the request to make now; `resting` are the hosts whose delay is not over.
+
+        At most `limit` requests are open at a time, and `host_limit` to one host.
+        """
+        refresher = self.refresher
+        if len(refresher.out) >= limit:
+            return None
+        places = refresher.host_places
+        counts = Counter(int(refresher.host_of[place]) for place in refresher.out)
+        busy = {host for host, count in counts.items() if count >= host_limit}
+        busy |= {places[name] for name in resting if name in places}
+        return refresher.next(time(), sorted(busy))
+
+    def sleep(self) -> float:
+        """Return the seconds to wait for an answer before asking for the next request."""
+        return min(max(self.refresher.run.wait(time()), 0.01), LONGEST_SLEEP)
+
+    def undelivered(self, output: Path) -> list[VisitItem]:
+        """Return the items that a killed process recorded but did not write to its output."""
+        items = {(item.url, item.fetched_at): item for item in self.store.outbox()}
+        for row in lines_of(output) if items else ():
+            item = items.pop((row["url"], row.get("fetched_at", "")), None)
+            if item is not None:
+                self.store.delivered(item.visit)
+        return list(items.values())
+
+    def plan(self) -> str:
+        """Return one line about the run that starts."""
+        refresher, run = self.refresher, self.refresher.run
+        return (
+            f"{len(refresher.rows)} pages ({refresher.added} new), "
+            f"{run.budget - run.sent} of {run.budget} requests left"
+            + (f" in {run.wait_for_end(time()):.0f} s" if run.horizon else "")
+            + (", resuming the previous run" if run.resumed else "")
+        )
+
+    def figures(self) -> str:
+        """Return one line about the answers so far."""
+        run, counts = self.refresher.run, self.refresher.counts
+        found = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+        return f"{run.sent} of {run.budget} requests: {found or 'no answer yet'}"

@@ -23,15 +23,20 @@ from tres_scrapy.extensions.ending import NO_PAGE
 from tres_scrapy.page.encoding import decoded
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.refresh.collection import read_collection
-from tres_scrapy.refresh.job import RefreshJob
 from tres_scrapy.refresh.main_text import PDFS
 from tres_scrapy.refresh.pipeline import RefreshPipeline
-from tres_scrapy.refresh.request import NOT_MODIFIED, PageAnswer, RefreshRequest, answer_of
+from tres_scrapy.refresh.refresher import RefreshJob
 from tres_scrapy.refresh.settings import RefreshConfig
 from tres_scrapy.refresh.store import Store
 from tres_scrapy.refresh.text_change import page_changes
 from tres_scrapy.refresh.verdict import ERROR
-from tres_scrapy.refresh.visit_item import VisitItem
+from tres_scrapy.refresh.visit import (
+    NOT_MODIFIED,
+    PageAnswer,
+    RefreshRequest,
+    VisitItem,
+    answer_of,
+)
 
 STORE_FAILED: Final = "store_failed"
 SETTINGS: Final[dict[Any, Any]] = {  # the spider handles failures itself

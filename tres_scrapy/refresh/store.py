@@ -5,14 +5,16 @@ A request is committed before it leaves, its result in one more transaction.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
 from tres_scrapy.config.typed import typed
 from tres_scrapy.refresh.collection import CollectionError
 from tres_scrapy.refresh.main_text import Copy
+from tres_scrapy.refresh.visit import VisitItem
 from tres_scrapy.run.database import Access, Schema, SqliteFileError
 
 PAGE: Final = """\
@@ -74,18 +76,6 @@ class RunRow:
     started: float
     budget: int
     horizon: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class VisitRow:
-    """The result of a visit, with its item as JSON and the hashes of its new links."""
-
-    id: int
-    answered: float
-    change: str
-    status: int | None
-    item: str
-    links: list[int] = field(default_factory=list)
 
 
 SCHEMA = Schema(
@@ -217,13 +207,20 @@ class Store:
         """Delete a visit whose request did not leave."""
         self._connection.execute("DELETE FROM visit WHERE id = ?", (visit,))
 
-    def book(self, visit: VisitRow, page: PageRow, hosts: dict[str, Host]) -> None:
-        """Write the result of a visit with its page, host, item and links in one transaction."""
+    def book(
+        self,
+        item: VisitItem,
+        answered: float,
+        links: Iterable[int],
+        page: PageRow,
+        hosts: dict[str, Host],
+    ) -> None:
+        """Write a visit's result, item and new links, its page and host in one transaction."""
         columns = ", ".join(f"{name.strip()} = ?" for name in PAGE.split(",")[2:])
         with self._connection.transaction() as connection:
             connection.execute(
                 "UPDATE visit SET answered = ?, change = ?, status = ? WHERE id = ?",
-                (visit.answered, visit.change, visit.status, visit.id),
+                (answered, item.change, item.status, item.visit),
             )
             connection.execute(
                 f"UPDATE page SET {columns} WHERE id = ?",  # noqa: S608 - our own names
@@ -233,14 +230,17 @@ class Store:
                 "INSERT OR REPLACE INTO host VALUES (?, ?, ?)",
                 [(name, host.honest, host.lies) for name, host in hosts.items()],
             )
-            connection.execute("INSERT INTO outbox VALUES (?, ?)", (visit.id, visit.item))
+            connection.execute(
+                "INSERT INTO outbox VALUES (?, ?)", (item.visit, json.dumps(asdict(item)))
+            )
             connection.executemany(
-                "INSERT OR IGNORE INTO link VALUES (?)", [(link,) for link in visit.links]
+                "INSERT OR IGNORE INTO link VALUES (?)", [(link,) for link in links]
             )
 
-    def outbox(self) -> list[tuple[int, str]]:
+    def outbox(self) -> list[VisitItem]:
         """Return the items that the pipelines may not have received, by visit."""
-        return list(self._connection.execute("SELECT visit, item FROM outbox ORDER BY visit"))
+        rows = self._connection.execute("SELECT item FROM outbox ORDER BY visit")
+        return [VisitItem(**json.loads(text)) for (text,) in rows]
 
     def delivered(self, visit: int) -> None:
         """Delete the item of a visit: the pipelines have processed it."""
