@@ -119,7 +119,7 @@ def train_few(
         kept = _fit(topic, labelled, true, part != tested, others)
         texts = [Text(list(Counter(labelled[row].words).elements())) for row in rows.tolist()]
         probability[rows] = kept.calibration.probabilities(kept.model.logits(texts))
-        ended(fold + 1)
+        ended(fold + 1, None)
     trained = FewTrained(probability, true, len(pages))
     fit = _fit(topic, labelled, true, part >= 0, pages)
     facts = topic_facts(directory.name, keywords, topic.near(NEAR), fit)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from sklearn.metrics import average_precision_score
@@ -39,15 +39,6 @@ class Epoch(NamedTuple):
 
     loss: float
     mcc: float
-
-
-class Fit(Protocol):
-    """Fits a classifier to training documents, with the help of validation documents."""
-
-    def __call__(
-        self, training: Sequence[Example], validation: Sequence[Example]
-    ) -> tuple[Classifier, tuple[Epoch, ...]]:
-        """Return the classifier of the best epoch, and all epochs if it has any."""
 
 
 class HeldOut(NamedTuple):
@@ -114,21 +105,16 @@ def stripes(documents: Sequence[Document], count: int, *, seed: int) -> NDArray[
     return result
 
 
-class Ended(Protocol):
-    """Receives the number of a fold that has ended, from 1, and its PR-AUC if that is known."""
-
-    def __call__(self, fold: int, pr_auc: float | None = None) -> None:
-        """Report the fold."""
-
-
-def reporter(kind: str, say: Callable[[str], None], folds: int, *, more: bool) -> Ended:
-    """Return a function that reports a fold and the time left for a kind of classifier.
+def reporter(
+    kind: str, say: Callable[[str], None], folds: int, *, more: bool
+) -> Callable[..., None]:
+    """Return a function that reports a fold, from 1, its PR-AUC and the time left for a classifier.
 
     `more` says whether a fit to all documents follows the folds.
     """
     began = monotonic()
 
-    def ended(fold: int, pr_auc: float | None = None) -> None:
+    def ended(fold: int, pr_auc: float | None) -> None:
         found = "" if pr_auc is None else f", PR-AUC {pr_auc:.3f}"
         left = (monotonic() - began) / fold * (folds + more - fold)
         until = f", about {tqdm.format_interval(left)} left for {kind}" if left >= 1 else ""
@@ -147,12 +133,14 @@ def cross_validate(
     kind: str,
     examples: Sequence[Example],
     stripe: NDArray[np.int64],
-    fit: Fit,
+    fit: Callable[[list[Example], list[Example]], tuple[Classifier, tuple[Epoch, ...]]],
     ended: Callable[[int, float], None] = lambda fold, pr_auc: None,
 ) -> Validation:
     """Fit one classifier per fold and return their answers for the test documents.
 
-    After each fold, call `ended` with its number, from 1, and the PR-AUC of its test documents.
+    `fit` gets the training and the validation documents; it returns the classifier of the best
+    epoch, and all epochs if it has any. After each fold, call `ended` with its number, from 1, and
+    the PR-AUC of its test documents.
     """
     true = np.array([e.relevant for e in examples], dtype=bool)
     titled = np.array([len(e.title.words) > 0 for e in examples])
