@@ -8,8 +8,8 @@ import pytest
 
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.comparison_plot import _courses, draw, look_of
-from tres_scrapy.lab.mean import Cell
 from tres_scrapy.lab.result import Result, Run, Series
+from tres_scrapy.lab.table import Cell
 
 pytestmark = pytest.mark.slow
 

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from tres_scrapy.lab.mean import (
+from tres_scrapy.lab.result import Result, Run, Series
+from tres_scrapy.lab.table import (
     Key,
     Spread,
     caps_of,
     cells_of,
     policies_of,
 )
-from tres_scrapy.lab.result import Result, Run, Series
 
 
 def result(

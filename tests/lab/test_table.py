@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.mean import VARIANTS, cells_of
 from tres_scrapy.lab.result import Result, Run, Series
 from tres_scrapy.lab.table import (
     NAMES,
+    VARIANTS,
+    cells_of,
     crawler_table,
     found_table,
     name_of,

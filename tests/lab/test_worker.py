@@ -51,7 +51,7 @@ def grid(*policies: str, seeds: int = 2) -> list[Run]:
 
 def test_one_process_opens_a_world(tmp_path: Path) -> None:
     runs = grid("tres", "tree_random")
-    events = list(work(runs, 1, Opener(), tmp_path))
+    events = list(work(runs, 1, Opener().open, tmp_path))
     results = [event for event in events if isinstance(event, Result)]
     assert {result.run for result in results} == set(runs)
     processes = {(result.run.seed, result.domains) for result in results}
@@ -77,7 +77,7 @@ def test_large_worlds_are_split() -> None:
 
 def test_failed_run_does_not_stop_others(tmp_path: Path) -> None:
     runs = grid("random", "oracle", "tres", seeds=1)
-    events = list(work(runs, 1, Opener(), tmp_path))
+    events = list(work(runs, 1, Opener().open, tmp_path))
     failures = [event for event in events if isinstance(event, RunFailure)]
     assert [event.run.policy for event in failures] == ["random", "random", "oracle", "oracle"]
     assert [event.reason for event in failures[:2]] == ["ValueError: no luck today"] * 2
@@ -88,14 +88,14 @@ def test_failed_run_does_not_stop_others(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_page_fails(tmp_path: Path) -> None:
-    events = list(work(grid("ache", seeds=1), 1, Opener(), tmp_path))
+    events = list(work(grid("ache", seeds=1), 1, Opener().open, tmp_path))
     reasons = [event.reason for event in events if isinstance(event, RunFailure)]
     assert reasons == ["ValueError: no seed brought a page"] * 2
     assert read_results(tmp_path)[0] == []
 
 
 def test_processes_end_with_the_iterator(tmp_path: Path) -> None:
-    with closing(work(grid("tres", seeds=4), 2, Opener(), tmp_path)) as events:
+    with closing(work(grid("tres", seeds=4), 2, Opener().open, tmp_path)) as events:
         result = next(event for event in events if isinstance(event, Result))
         os.kill(result.domains, 0)
     with pytest.raises(ProcessLookupError):

@@ -91,7 +91,7 @@ def _work(runs: Sequence[Run], jobs: int, conditions: Conditions, directory: Pat
         dynamic_ncols=True,
         disable=not sys.stderr.isatty(),
     )
-    with bar, closing(work(runs, jobs, conditions, directory)) as events:
+    with bar, closing(work(runs, jobs, conditions.open, directory)) as events:
         for event in events:
             if isinstance(event, Advance):
                 left[event.run] -= event.pages

@@ -17,7 +17,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 
-from tres_scrapy.lab.mean import (
+from tres_scrapy.lab.result import Result
+from tres_scrapy.lab.table import (
     ORACLE,
     TRES,
     Cell,
@@ -25,12 +26,11 @@ from tres_scrapy.lab.mean import (
     Key,
     caps_of,
     cells_of,
+    name_of,
     policies_of,
     rank_of,
     topics_of,
 )
-from tres_scrapy.lab.result import Result
-from tres_scrapy.lab.table import name_of
 from tres_scrapy.url.whole_file import whole_file
 
 Floats = NDArray[np.float64]

@@ -7,13 +7,13 @@ import signal
 import sys
 import traceback
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from tres_scrapy.lab.condition import Crawl
 from tres_scrapy.lab.result import Result, Run, WorldKey, code_version, world_of
@@ -22,13 +22,6 @@ from tres_scrapy.url.message import reason
 _context = get_context("spawn")  # a fork would copy locks held by threads of torch and tqdm
 # One process per core; child processes inherit these variables.
 ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-
-
-class Opener(Protocol):
-    """Open worlds; it is pickled and sent to the workers (see `Conditions`)."""
-
-    def open(self, run: Run) -> Crawl:
-        """Return a function that does the runs on the world of `run`."""
 
 
 class Advance(NamedTuple):
@@ -47,6 +40,7 @@ class RunFailure(NamedTuple):
 
 
 Event = Advance | RunFailure | Result
+Opener = Callable[[Run], Crawl]  # pickled and sent to the workers; returns what does the runs
 
 
 def shares_of(runs: Iterable[Run], jobs: int) -> list[list[Run]]:
@@ -66,7 +60,7 @@ def shares_of(runs: Iterable[Run], jobs: int) -> list[list[Run]]:
 
 
 def work(
-    runs: Sequence[Run], jobs: int, opener: Opener, directory: Path
+    runs: Sequence[Run], jobs: int, open_world: Opener, directory: Path
 ) -> Generator[Event, None, None]:
     """Do the runs in `jobs` processes and yield events; each result is in a file before its event.
 
@@ -78,7 +72,7 @@ def work(
     try:
         while waiting or workers:
             while waiting and len(workers) < jobs:
-                workers.append(_Worker(waiting.pop(), opener, directory))
+                workers.append(_Worker(waiting.pop(), open_world, directory))
             ready = wait([worker.connection for worker in workers])
             for worker in [worker for worker in workers if worker.connection in ready]:
                 event = worker.receive()
@@ -98,11 +92,11 @@ class _Worker:
 
     has_ended = False
 
-    def __init__(self, share: list[Run], opener: Opener, directory: Path) -> None:
+    def __init__(self, share: list[Run], open_world: Opener, directory: Path) -> None:
         self.left = share
         self.connection, theirs = _context.Pipe()
         self._process = _context.Process(
-            target=_serve, args=(theirs, opener, directory, share), daemon=True
+            target=_serve, args=(theirs, open_world, directory, share), daemon=True
         )
         resource_tracker.ensure_running()  # starting it later would unblock interrupts
         with _interrupts_held():
@@ -141,7 +135,9 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def _serve(connection: Connection, opener: Opener, directory: Path, runs: Sequence[Run]) -> None:
+def _serve(
+    connection: Connection, open_world: Opener, directory: Path, runs: Sequence[Run]
+) -> None:
     """Do runs on one world, write their results, and send events; an exception fails its run."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     code = code_version()  # now, because files may change during the runs
@@ -152,7 +148,7 @@ def _serve(connection: Connection, opener: Opener, directory: Path, runs: Sequen
             connection.send(Advance(run, pages))
 
         try:
-            crawl = crawl or opener.open(run)
+            crawl = crawl or open_world(run)
             result = replace(crawl(run, advance), code=code)
             if not result.pages:
                 raise ValueError("no seed brought a page")
