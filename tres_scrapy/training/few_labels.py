@@ -17,8 +17,7 @@ from tres_scrapy.topic.keyword_topic import THRESHOLD, KeywordTopic, PageWords
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.topic_folder import topic_facts
 from tres_scrapy.topic.topic_learner import NEAR
-from tres_scrapy.training.score import Interval, interval
-from tres_scrapy.training.validation import reporter
+from tres_scrapy.training.validation import Interval, interval, reporter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,9 +21,8 @@ from tres_scrapy.report.chart import (
     steps,
 )
 from tres_scrapy.report.chart_page import chart_page, write_page
-from tres_scrapy.training.score import interval, score
 from tres_scrapy.training.summary import COLUMNS, mistakes, rows, sources, verdict
-from tres_scrapy.training.validation import best_epoch
+from tres_scrapy.training.validation import best_epoch, interval, score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
