@@ -176,7 +176,7 @@ def test_recapture_weighs_past_promises():
 
 
 def test_seeds_first_no_repeats():
-    surfacing = Surfacing(["x", "y", "x"])
+    surfacing = Surfacing(["x", "y", "x"], budget=9)
     assert surfacing.next() == "x"
     surfacing.book("x", [[token("x"), token("often")], [token("often"), token("rare")]])
     assert surfacing.next() == "y"
@@ -190,7 +190,7 @@ def test_seeds_first_no_repeats():
 
 
 def test_later_seeds_are_last_resort():
-    surfacing = Surfacing(["x", "y", "word"], first=1)
+    surfacing = Surfacing(["x", "y", "word"], first=1, budget=9)
     assert surfacing.next() == "x"
     surfacing.book("x", [[token("word")]])
     assert surfacing.next() == "word"
@@ -201,7 +201,7 @@ def test_later_seeds_are_last_resort():
 
 
 def test_rare_words_are_last_resort():
-    surfacing = Surfacing(["x"], min_df=2)
+    surfacing = Surfacing(["x"], budget=9)
     surfacing.next()
     surfacing.book("x", [[token("twice"), token("once")], [token("twice")]])
     words = [surfacing.acquired.words[number] for number in surfacing.candidates()]
@@ -221,7 +221,7 @@ def test_it_ends_with_its_budget():
 
 
 def test_ten_poor_queries_end_it():
-    surfacing = Surfacing([f"s{i}" for i in range(20)], min_yield=1)
+    surfacing = Surfacing([f"s{i}" for i in range(20)], first=20, budget=30, min_yield=1)
     counts = [5] + [1] * 5 + [0] * 14
     for i in range(20):
         word = surfacing.next()
@@ -233,7 +233,7 @@ def test_ten_poor_queries_end_it():
 
 
 def test_features_freeze_at_issue():
-    surfacing = Surfacing(["x", "y"])
+    surfacing = Surfacing(["x", "y"], budget=9)
     surfacing.next()
     surfacing.book("x", [[token("y")], [token("z")], [token("z")]])
     surfacing.next()

@@ -35,8 +35,6 @@ from tres_scrapy.surface.settings import SurfaceOptions
 from tres_scrapy.surface.surfacing import SearchedSite, Surfacing, single_words
 
 NO_SEARCH: Final = "no_search"  # the finish reason if no seed has a usable search box
-FIRST: Final = 5  # keywords of the topic that are asked before any word of a record
-MIN_DF: Final = 2  # records that must hold a word before it is asked
 
 logger = logging.getLogger(__name__)
 Outputs = Iterator["Request | FoundRecord"]
@@ -141,10 +139,8 @@ class SurfaceSpider(TresSpider):
         config = self.config
         surfacing = Surfacing(
             single_words(self._session.judging.judge.keywords),
-            first=FIRST,
             budget=config.queries,
             min_yield=config.min_yield,
-            min_df=MIN_DF,
         )
         site = SearchedSite(row, urlsplit(url).netloc, interface, surfacing, self.random_seed)
         logger.info("%s: asking %s (found by %s)", site.host, interface.action, interface.sign)

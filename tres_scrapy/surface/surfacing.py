@@ -15,6 +15,8 @@ from tres_scrapy.surface.result_page import Hit, ResultReader
 from tres_scrapy.surface.search_box import Interface
 from tres_scrapy.surface.selector import Trial, expected_new, features
 
+FIRST: Final = 5  # keywords of the topic that are asked before any word of a record
+MIN_DF: Final = 2  # records that must hold a word before it is asked
 WINDOW: Final = 10  # queries over which the yield is averaged
 
 BUDGET, DRY, NO_KEYWORD = "query_budget", "dry", "no_keyword"
@@ -26,29 +28,27 @@ MOST_FAILURES: Final = 3  # in a row, until a site is left
 class Surfacing:
     """Chooses the next keyword and learns from each answer.
 
-    First it asks the `seeds` in order, `first` of them or all. Then it asks the best candidate: a
-    word that at least `min_df` acquired records hold, if there is one. It ends after `budget`
-    queries, without candidates, or when the last ten queries returned on average fewer than
-    `min_yield` new records; `ended` is the reason.
+    First it asks `first` of the `seeds` in order. Then it asks the best candidate: a word that at
+    least MIN_DF acquired records hold, if there is one. It ends after `budget` queries, without
+    candidates, or when the last ten queries returned on average fewer than `min_yield` new records;
+    `ended` is the reason.
     """
 
     def __init__(
         self,
         seeds: Iterable[str],
         *,
-        first: int | None = None,
-        budget: int | None = None,
+        budget: int,
+        first: int = FIRST,
         min_yield: float = 0.0,
-        min_df: int = 1,
     ) -> None:
         self.acquired = Acquired()
         self.trials: list[Trial] = []
         self.ended = ""
         self._seeds = deque(dict.fromkeys(seeds))
-        self._first = len(self._seeds) if first is None else first
+        self._first = first
         self._budget = budget
         self._min_yield = min_yield
-        self._min_df = min_df
         self._asked: set[str] = set()
 
     def next(self) -> str | None:
@@ -82,7 +82,7 @@ class Surfacing:
         """Return the numbers of the candidates C."""
         df = self.acquired.df.copy()
         df[[trial.number for trial in self.trials]] = 0
-        often = np.flatnonzero(df >= self._min_df)
+        often = np.flatnonzero(df >= MIN_DF)
         return often if len(often) else np.flatnonzero(df)
 
     def _seed(self) -> str | None:
@@ -99,7 +99,7 @@ class Surfacing:
         return self.acquired.words[int(candidates[values.argmax()])]
 
     def _limit(self) -> str:
-        if self._budget is not None and len(self.trials) >= self._budget:
+        if len(self.trials) >= self._budget:
             return BUDGET
         last = self.trials[-WINDOW:]
         if len(last) == WINDOW and sum(trial.new for trial in last) < self._min_yield * WINDOW:
