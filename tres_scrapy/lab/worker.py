@@ -158,3 +158,4 @@ def _serve(
             connection.send(RunFailure(run, said, traceback.format_exc()))
         else:
             connection.send(result)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends by itself: no exit within the exit
