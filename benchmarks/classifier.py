@@ -32,8 +32,14 @@ from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import Document
 from tres_scrapy.training.recipe import Recipe
 from tres_scrapy.training.sample import FOLDS, STRIPES, Example, example, lead
-from tres_scrapy.training.score import Score, score
-from tres_scrapy.training.validation import choose_threshold, cross_validate, judge, stripes
+from tres_scrapy.training.validation import (
+    Score,
+    choose_threshold,
+    cross_validate,
+    judge,
+    score,
+    stripes,
+)
 
 RESULTS = Path(__file__).parent / "results"
 VECTORS = ROOT / "models" / "vectors" / "english.npz"

@@ -61,7 +61,7 @@ class TimedSimulation(Simulation):
                 return
             self.now = min(times)
             while self._coming and self._coming[0][0] <= self.now:
-                self._fetching.fetch(heapq.heappop(self._coming)[1])
+                self.fetch(heapq.heappop(self._coming)[1])
 
     def _send(self) -> bool:
         busy = [host for host, time in self._free.items() if time > self.now]

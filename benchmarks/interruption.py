@@ -27,24 +27,15 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import Booking
+from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.lab.library import Fetched
-from tres_scrapy.lab.simulation import Fetching, Simulation, World
+from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import marks, recover
 
 UNDER_WAY = 16
 RESULTS = Path(__file__).parent / "results" / "interruption.csv"
 FIELDS = ("topic", "web", "pages", "kills", "whole", "killed", "difference")
-
-
-class MarkedFetching(Fetching):
-    """Fetches, and keeps the fingerprint of the last page for the journal."""
-
-    mark: bytes | None = None
-
-    def _book(self, row: int, fetched: Fetched) -> Booking:
-        self.mark = None if fetched.failure or fetched.is_missing else fetched.mark
-        return super()._book(row, fetched)
 
 
 class Interrupted(Simulation):
@@ -55,6 +46,7 @@ class Interrupted(Simulation):
         self._directory = directory
         self._kills = deque(sorted(kills))
         self._under_way: deque[int] = deque()
+        self._mark_of_page: bytes | None = None
         self._begin()
         self.crawl.add_seeds(world.seeds(config))
 
@@ -75,9 +67,9 @@ class Interrupted(Simulation):
         self.crawl = make_crawl(self._config, self._world.pack)
         self._journal = Journal.open(self._directory, {})
         recover(self._journal, self.crawl)
-        arguments = self._world, self._config, self.crawl, self.count
-        self._marked = MarkedFetching(*arguments)
-        self._marked.verdicts.remember(marks(self._journal))
+        copies = self._config.detect_copies
+        self.verdicts = Verdicts(self._world.pack.threshold, detect_copies=copies)
+        self.verdicts.remember(marks(self._journal))
         self._under_way.clear()
 
     def _fill(self) -> bool:
@@ -88,9 +80,14 @@ class Interrupted(Simulation):
         return bool(self._under_way)
 
     def _end_first(self) -> None:
-        self._marked.mark = None
-        booking = self._marked.fetch(self._under_way.popleft())
-        self._journal.book(self.crawl, booking, self._marked.mark)
+        self._mark_of_page = None
+        booking = self.fetch(self._under_way.popleft())
+        self._journal.book(self.crawl, booking, self._mark_of_page)
+
+    def _book(self, row: int, fetched: Fetched) -> Booking:
+        """Keep the fingerprint of the page for the journal."""
+        self._mark_of_page = None if fetched.failure or fetched.is_missing else fetched.mark
+        return super()._book(row, fetched)
 
 
 def main() -> None:

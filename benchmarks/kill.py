@@ -248,7 +248,16 @@ def expected(job: Path, own: bool, web: SyntheticWeb) -> set[str]:
 @contextmanager
 def served(options: argparse.Namespace, log: Path, topic: str = TOPIC) -> Iterator[int]:
     """Serve a synthetic web on a port."""
-    command = [sys.executable, "-m", "tres_scrapy.lab.webs.server", "synthetic", "--topic", topic]
+    command = [
+        sys.executable,
+        "-m",
+        "tres_scrapy.cli.main",
+        "web",
+        "--json",
+        "synthetic",
+        "--topic",
+        topic,
+    ]
     command += ["--seed", str(options.seed), "--log", str(log), "--faults", options.faults]
     pipe = subprocess.PIPE
     server = subprocess.Popen(command, cwd=PROJECT, stdin=pipe, stdout=pipe, text=True)  # noqa: S603

@@ -244,7 +244,7 @@ def measured(
     judges: int = 1,
 ) -> dict[str, Any]:
     """Run one crawl of the package in `checkout` and its own web, each in a separate process."""
-    web = [sys.executable, "-m", "tres_scrapy.lab.webs.server", kind, "--topic", TOPIC]
+    web = [sys.executable, "-m", "tres_scrapy.cli.main", "web", "--json", kind, "--topic", TOPIC]
     web += ["--seed", str(options.seed), *(["--data", str(data)] if kind == "corpus" else [])]
     server = subprocess.Popen(  # noqa: S603 - our own command
         web, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

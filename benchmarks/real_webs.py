@@ -37,8 +37,8 @@ from urllib.parse import urlsplit
 from tres_scrapy.config.parser import seeds
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.comparison import FOUND, found_tables, write_rows
-from tres_scrapy.lab.mean import TRES
 from tres_scrapy.lab.result import Result, read_results
+from tres_scrapy.lab.table import TRES
 from tres_scrapy.lab.webs.recorded import RecordedWeb, Recording
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.shipped import TOPIC_FILE

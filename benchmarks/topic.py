@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.training.document import Document, read_documents
-from tres_scrapy.training.selection import Selection
+from tres_scrapy.training.document import Document, Selection, read_documents
 
 ROOT: Final = Path(__file__).parent.parent
 SPORTS: Final = (

@@ -34,7 +34,7 @@ FOLDER = "TRES_WAY"  # environment variable: where the processes of a crawl meet
 PACKAGE = "tres_scrapy"
 PAGE, CHOICE = 0, 1  # places in the switch; each holds the number of what is followed, or 0
 MIDDLEWARE = f"{PACKAGE}.middlewares.reward:RewardMiddleware"
-SERVER = "webs.server"  # the offline web is not part of the crawler
+SERVER = "cli.main"  # `tres web`: the offline web is not part of the crawler
 SCHEDULER = f"{PACKAGE}.scheduler:TreeFrontierScheduler"
 CRAWL = ("-a", "topic=food", "-a", "web=synthetic", "-a", "random_seed=3")
 ONE = ("-s", "CONCURRENT_REQUESTS=1", "-s", "LOG_LEVEL=ERROR")

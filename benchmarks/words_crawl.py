@@ -2,15 +2,13 @@
 
     python benchmarks/words_crawl.py [--web synthetic] [--pages 1000] [--runs 5] [--answers 0,20]
         [--topics food,sports,hardware] [--data FOLDER] [--models FOLDER]
-        [--variant "no scout"|"not described again"|"soft rewards"]
 
 --data holds wiki.jsonl.xz for --web wiki, and university.warc.gz and university-course.txt for
 --web university. Another run has another random seed, on the synthetic web another web too. Every
 crawl runs in one process without HTTP, on the synthetic web with ten pages a domain. Answers come
 from the true labels: ten, as soon as 100 pages are fetched, then ten more at each fit.
 
-Variants: no random links of the seed are fetched first; links that wait keep their features when
-the model changes; the reward of a page is P(relevant) instead of 0 or 1.
+Variants that lost have been removed; their rows stay in results/words_crawl.csv.
 
 The pack `course` is not shipped: `benchmarks/real_webs.py` trains it, and --models names its
 folder. Rows are appended to results/words_crawl.csv; an interrupted run continues where it stopped.
@@ -31,11 +29,8 @@ from real_webs import hubs
 from topic import ROOT
 from words import TOPICS
 
-from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl import revision, scout
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.frontier.column import Rows
 from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.lab.webs.recorded import RecordedWeb
@@ -51,7 +46,6 @@ RESULTS = Path(__file__).parent / "results"
 LABELLED = "labelled pack"
 FIRST, STEP = 100, 10  # pages before the first answers, answers at a time
 KINDS = {"synthetic": "synthetic", "wiki": "corpus", "university": "recorded"}
-VARIANTS = NO_SCOUT, AS_FOUND, SOFT = "no scout", "not described again", "soft rewards"
 
 
 class Run(NamedTuple):
@@ -64,13 +58,6 @@ class Run(NamedTuple):
     answers: int | None
 
 
-class Doubtful(float):
-    """A reward between 0 and 1 that policies take for one from the threshold on."""
-
-    def __gt__(self, other: float) -> bool:
-        return float(self) >= THRESHOLD if other == 0 else float(self) > other
-
-
 class GrowingPack:
     """A pack of a topic that learns from each page it judges, and asks the web for answers."""
 
@@ -78,7 +65,6 @@ class GrowingPack:
 
     def __init__(self, learner: TopicLearner, web: Web, answers: int) -> None:
         self.crawl: Crawl | None = None  # that it judges pages for
-        self.probability: float | None = None  # of the page that is being booked
         self._learner = learner
         self._web = web
         self._answers = answers
@@ -90,7 +76,6 @@ class GrowingPack:
     def judge(self, pages: Sequence[Page]) -> list[Judgement]:
         """Judge pages by the model of the moment, then learn."""
         judged = self._learner.pack.judge(pages)
-        self.probability = judged[-1].probability
         self._describe()
         for page in pages:
             self._learner.keep(page, fingerprint(page), is_seed=self._pages == 0)
@@ -114,36 +99,6 @@ class GrowingPack:
                 self.crawl.revise(rows, actions)
 
 
-class SoftPolicy:
-    """A policy whose rewards are P(relevant)."""
-
-    def __init__(self, policy: Any, pack: GrowingPack) -> None:
-        self._policy = policy
-        self._pack = pack
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._policy, name)
-
-    def revise(self, rows: Rows) -> None:
-        """Pass samples with new features on."""
-        self._policy.revise(rows)
-
-    def observe(self, experience: Experience) -> None:
-        """Pass an experience on, with a soft reward."""
-        self._policy.observe(self._soft(experience))
-
-    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Pass an experience on, with a soft reward."""
-        self._policy.expand(self._soft(experience), outlinks, page)
-        self._pack.probability = None
-
-    def _soft(self, experience: Experience) -> Experience:
-        p = self._pack.probability
-        if p is None or (p >= THRESHOLD and not experience.reward):  # a failure, or a copy
-            return experience
-        return experience._replace(reward=Doubtful(p))
-
-
 def harvest(run: Run, options: argparse.Namespace) -> float:
     """Return the harvest rate of a crawl by the web's labels."""
     topic, pages = run.topic, run.pages
@@ -162,10 +117,7 @@ def harvest(run: Run, options: argparse.Namespace) -> float:
         world.pack = pack
         world.library = Library(world.web, pack, config.reading)
         simulation = Simulation(world, config)
-        crawl = pack.crawl = simulation.crawl
-        if options.variant == SOFT:
-            policy: Any = SoftPolicy(crawl.policy, pack)
-            crawl.policy = policy
+        pack.crawl = simulation.crawl
         return simulation.run().relevant / pages
 
 
@@ -199,23 +151,17 @@ def main() -> None:
     parser.add_argument("--topics", default="food,sports,hardware")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--models", type=Path, default=ROOT / "models")
-    parser.add_argument("--variant", choices=VARIANTS)
     options = parser.parse_args()
-    if options.variant == NO_SCOUT:
-        scout.FIRST = 0  # type: ignore[misc]
-    if options.variant == AS_FOUND:
-        revision.DESCRIBED_SAMPLES = 0  # type: ignore[misc]
     torch.set_num_threads(1)
     file = RESULTS / "words_crawl.csv"
     file.touch()
     with file.open(encoding="utf-8", newline="") as lines:
         done = {tuple(row[:5]): float(row[5]) for row in csv.reader(lines)}
-    names = [*([] if options.variant else [LABELLED]), *options.answers.split(",")]
+    names = [LABELLED, *options.answers.split(",")]
     for seed in range(1, options.runs + 1):
         for topic in options.topics.split(","):
             for name in names:
-                called = f"{name}, {options.variant}" if options.variant else name
-                key = options.web, topic, called, str(seed), str(options.pages)
+                key = options.web, topic, name, str(seed), str(options.pages)
                 if key in done:
                     continue
                 answers = None if name == LABELLED else int(name)

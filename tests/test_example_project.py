@@ -39,7 +39,16 @@ def served_pages(log):
 def crawl_synthetic_web(spider, tmp_path, kitchen):
     """Crawl by a spider and return the items, the true labels of what was served, and the log."""
     log, feed = tmp_path / f"{spider}.log", tmp_path / f"{spider}.jsonl"
-    command = [interpreter().path, "-m", "tres_scrapy.lab.webs.server", "synthetic", "--log", log]
+    command = [
+        interpreter().path,
+        "-m",
+        "tres_scrapy.cli.main",
+        "web",
+        "--json",
+        "synthetic",
+        "--log",
+        log,
+    ]
     with subprocess.Popen(
         command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as web:

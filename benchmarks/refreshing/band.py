@@ -9,8 +9,7 @@ from time import process_time
 import numpy as np
 
 from refreshing.run import Run, mean_of
-from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE
-from tres_scrapy.refresh.allocation import allocate, freshness
+from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE, allocate, freshness
 
 Runs = Mapping[str, Sequence[Run]]
 
@@ -90,7 +89,7 @@ def optima() -> Iterator[tuple[str, str, float]]:
     ):
         value = float((weights * freshness(shares, chances)).sum())
         yield name, _row(shares), value
-    grouped = allocate(MULTIPLE.chances, weights, counts=counts)
+    grouped = allocate(MULTIPLE.chances, weights, counts)
     value = float((counts * weights * freshness(grouped, MULTIPLE.chances)).sum())
     yield "second experiment, by page", _row(grouped * counts), value
     alone = allocate(MULTIPLE.chances, weights)

@@ -55,8 +55,9 @@ def write(directory: Path, runs: Runs) -> bool:
     lines = [
         "# The refresh paper's experiments",
         "",
-        "`python benchmarks/refresh.py` makes this page. Mean of the runs, behind ± half the 95 % "
-        "confidence interval. [What does not hold of the paper](claims.md).",
+        "`python benchmarks/refresh.py` makes this page from runs.jsonl, which keeps the runs of "
+        "policies that have been removed. Mean of the runs, behind ± half the 95 % confidence "
+        "interval. [What does not hold of the paper](claims.md).",
         "",
         "## The optimum p*",
         "",

@@ -218,7 +218,6 @@ def test_plain_crawl_needs_no_extra(without, tmp_path, words):
         ("render", ("crawl", "tres", "-a", "topic=food", "-a", "render=auto")),
         ("train", ("crawl", "tres", "-a", "topic=food", "-a", "policy=ache")),
         ("train", ("bench", "--policies", "ache", "--output", "no")),
-        ("train", ("crawl", "surface", "-a", "topic=food", "-a", "surface_selector=zipf")),
         ("train", ("vectors", "README.md", "--output", "no.npz")),
         (
             "train",

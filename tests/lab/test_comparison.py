@@ -11,7 +11,7 @@ from tres_scrapy.lab.result import Result, Run, Series
 
 pytestmark = pytest.mark.slow
 
-SERIES = Series([10, 20], [5, 9], [1, 2], [400, 800], [2, 3], [0.5, 1.25])
+SERIES = Series([10, 20], [5, 9], [1, 2], [400, 800], [2, 3])
 
 
 def result(policy: str, seed: int, pages: int = 20) -> Result:
@@ -38,7 +38,6 @@ def test_all_runs_have_a_row(tmp_path: Path) -> None:
         "fetches": "25",
         "exhausted": "0",
         "seconds": "3.5",
-        "decision_ms": "1.25",
         "found_100": "",
         "found_200": "",
         "found_400": "",
@@ -82,7 +81,7 @@ def test_page_shows_every_plot(
     assert "| TRES_10 | **52.5 ± 3.5** / **2 ± 0** |" in text
     assert "| TRES_10 | 1.000 ± 0.000 |" in text
     links = re.findall(r"!\[.*\]\((.*)\)", text)
-    assert links == [f"{n}_20.svg" for n in ("harvest", "pareto", "frontier", "decision")]
+    assert links == [f"{n}_20.svg" for n in ("harvest", "pareto", "frontier")]
     assert all((tmp_path / link).exists() for link in links)
     assert "Variants" not in text
 

@@ -8,8 +8,8 @@ import pytest
 
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.comparison_plot import _courses, draw, look_of
-from tres_scrapy.lab.mean import Cell
 from tres_scrapy.lab.result import Result, Run, Series
+from tres_scrapy.lab.table import Cell
 
 pytestmark = pytest.mark.slow
 
@@ -22,8 +22,7 @@ def result(policy: str, cap: str, seed: int, *, topic: str = "food", measured: b
     if measured:
         leaves = [1 + mark // 50 for mark in MARKS] if policy == "tres" else [0] * len(MARKS)
         frontier = [40 * mark for mark in MARKS]
-        times = [0.1 * seed + mark / 100 for mark in MARKS]
-        series = Series(MARKS, relevant, relevant, frontier, leaves, times)
+        series = Series(MARKS, relevant, relevant, frontier, leaves)
     run = Run("synthetic", topic, seed, policy, cap, 200)
     return Result(run, 200, relevant[-1], 7 * seed, 220, False, 1.0, series)
 
@@ -43,14 +42,13 @@ def words(path: Path) -> set[str]:
 
 def test_every_plot_names_what_it_shows(tmp_path: Path) -> None:
     names = [picture.name for picture in draw(tmp_path, RESULTS, "_200")]
-    assert names == ["harvest_200.svg", "pareto_200.svg", "frontier_200.svg", "decision_200.svg"]
-    harvest, pareto, frontier, decision = (words(tmp_path / name) for name in names)
+    assert names == ["harvest_200.svg", "pareto_200.svg", "frontier_200.svg"]
+    harvest, pareto, frontier = (words(tmp_path / name) for name in names)
     crawlers = {"TRES", "Random", "Oracle"}
     assert crawlers | {"food, MAX none", "sports, MAX 5_2"} <= harvest
     assert crawlers | {"food", "sports", "relevant domains, logarithmic", "none", "5_2"} <= pareto
     assert {"MAX none", "MAX 5_2", "leaves"} <= frontier
     assert not crawlers & frontier
-    assert crawlers <= decision
 
 
 def test_same_results_same_bytes(tmp_path: Path) -> None:

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tres_scrapy.lab.result import Result, Run, Series, Shares, make_grid, read_results, world_of
+from tres_scrapy.lab.result import Result, Run, Series, make_grid, read_results, world_of
 
 
 def grid(policies=("tres", "random"), caps=("none", "10"), topics=("food",), seeds=(1, 2)):
@@ -47,31 +44,6 @@ def test_runs_of_one_pack_share_world() -> None:
     assert worlds["tres"] == worlds["random"] != worlds["tres_svm"]
     first, second = (world_of(run) for run in grid(("tres",), ("none",)))
     assert first != second
-
-
-def test_workers_split_worlds_evenly() -> None:
-    shares = Shares(grid())
-    first, second = shares.deal(), shares.deal()
-    assert [len({world_of(run) for run in share}) for share in (first, second)] == [1, 1]
-    assert [len(first), len(second)] == [4, 4]
-    del second[:]
-    third = shares.deal()
-    assert {run.policy for run in first} == {"tres"}
-    assert {run.policy for run in third} == {"random"}
-
-
-@given(st.lists(st.sampled_from(["deal", "do"]), max_size=60), st.integers(1, 3))
-def test_every_run_is_done_once(steps: list[str], seeds: int) -> None:
-    runs = grid(seeds=range(seeds))
-    shares, held, done = Shares(runs), [], Counter()
-    for step in [*steps, *["deal", "do"] * len(runs)]:
-        if step == "deal":
-            held.append(shares.deal())
-        for share in held:
-            if share and step == "do":
-                done[share.pop(0)] += 1
-    assert done == Counter(runs)
-    assert shares.deal() == []
 
 
 def test_results_are_read_back(tmp_path: Path) -> None:

@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from tres_scrapy.lab.mean import (
-    DecisionPace,
+from tres_scrapy.lab.result import Result, Run, Series
+from tres_scrapy.lab.table import (
     Key,
     Spread,
     caps_of,
     cells_of,
-    pace_of,
     policies_of,
 )
-from tres_scrapy.lab.result import Result, Run, Series
 
 
 def result(
@@ -86,14 +84,3 @@ def test_policies_and_caps_are_ordered() -> None:
     assert caps_of(cells) == ["none", "100", "10", "5", "5_2"]
     assert policies_of(cells) == ["tres", "tree_random", "random", "gone"]
     assert Key("food", "random", "10") in cells
-
-
-def test_pace_is_of_last_tenth() -> None:
-    run = Run("synthetic", "food", 1, "tres", "none", 100)
-    marks = list(range(5, 101, 5))
-    frontier = [100 * mark for mark in marks]
-    times = [9.0] * 18 + [1.0, 2.0]
-    series = Series(marks, marks, marks, frontier=frontier, decision_ms=times)
-    measured = Result(run, 100, 1, 1, 100, False, 1.0, series)
-    assert pace_of([measured, result("tres", 2, 1, 1)]) == DecisionPace(1.5, 9750)
-    assert pace_of([result("tres", 2, 1, 1)]) is None

@@ -7,7 +7,7 @@ from tres_scrapy.lab.result import Result, Run, Series
 
 RUN = Run("synthetic", "food", 1, "tres", "5_2", 10**6)
 MARKS = [500_000, 1_000_000]
-SERIES = Series(MARKS, MARKS, [9, 10], [2_000_000, 10_000_000], [1, 2], [0.1, 0.2])
+SERIES = Series(MARKS, MARKS, [9, 10], [2_000_000, 10_000_000], [1, 2])
 LONG = Result(RUN, 1_000_000, 900_000, 10, 1_100_000, False, 9e6, SERIES)
 
 
@@ -22,6 +22,7 @@ def test_result_of_earlier_version_is_read(tmp_path):
     (path,) = tmp_path.iterdir()
     facts = json.loads(path.read_text())
     del facts["run"]["start"], facts["series"]["found"]
+    facts["series"]["decision_ms"] = [0.1, 0.2]
     path.write_text(json.dumps(facts))
     assert Result.read(path) == LONG
     assert not LONG.has_found

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.mean import VARIANTS, cells_of
 from tres_scrapy.lab.result import Result, Run, Series
 from tres_scrapy.lab.table import (
     NAMES,
+    VARIANTS,
+    cells_of,
     crawler_table,
     found_table,
     name_of,
-    pace_table,
     pareto_table,
     ratio_table,
     variant_table,
@@ -130,25 +130,6 @@ def test_best_crawler_has_all_seeds() -> None:
 def test_exhausted_seeds_are_reported() -> None:
     results = [result("ache", 1, 40, 9), result("ache", 2, 40, 9, pages=60)]
     assert crawler_table(cells_of(results))[-1].endswith(" †60 (1 of 2) |")
-
-
-def test_choice_time_is_of_last_tenth() -> None:
-    slow = Series([500, 1000], [1, 1], [1, 1], frontier=[10, 123456], decision_ms=[0.1, 98.7])
-    fast = Series([500, 1000], [1, 1], [1, 1], frontier=[10, 4000], decision_ms=[0.1, 0.25])
-    cells = cells_of(
-        [
-            result("synchronous", 1, 1, 1, series=slow),
-            result("tres", 1, 1, 1, series=fast),
-            result("random", 1, 1, 1, cap="10"),
-        ]
-    )
-    assert pace_table(cells) == [
-        "|  | MAX none | MAX 10 |",
-        "| --- | --- | --- |",
-        "| TRES | 0.25 (4,000) |  |",
-        "| Synchronous | 98.7 (123,456) |  |",
-    ]
-    assert pace_table(CELLS) == []
 
 
 def found(policy: str, start: str, fetches: list[int], *, cap: str = "none") -> Result:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import pytest
 
 from tres_scrapy.lab.condition import Crawl
 from tres_scrapy.lab.result import Result, Run, Series, code_version, make_grid, read_results
-from tres_scrapy.lab.worker import Advance, RunFailure, work
+from tres_scrapy.lab.worker import Advance, RunFailure, shares_of, work
 
 pytestmark = pytest.mark.usefixtures("loaded_python")
 
@@ -50,20 +51,33 @@ def grid(*policies: str, seeds: int = 2) -> list[Run]:
 
 def test_one_process_opens_a_world(tmp_path: Path) -> None:
     runs = grid("tres", "tree_random")
-    events = list(work(runs, 1, Opener(), tmp_path))
+    events = list(work(runs, 1, Opener().open, tmp_path))
     results = [event for event in events if isinstance(event, Result)]
     assert {result.run for result in results} == set(runs)
-    assert {result.domains for result in results} == {results[0].domains}
-    assert {(result.run.seed, result.relevant) for result in results} == {(0, 2), (1, 1)}
+    processes = {(result.run.seed, result.domains) for result in results}
+    assert [seed for seed, _ in sorted(processes)] == [0, 1], "a process for each world"
+    assert {result.relevant for result in results} == {1}, "which it opens once"
     pages = sum(event.pages for event in events if isinstance(event, Advance))
     assert pages == sum(run.pages for run in runs)
     assert len(read_results(tmp_path)[0]) == len(runs)
     assert {result.code for result in [*results, *read_results(tmp_path)[0]]} == {code_version()}
 
 
+def test_large_worlds_are_split() -> None:
+    runs = grid("tres", "random")
+    assert [len(share) for share in shares_of(runs, 1)] == [4, 4]
+    shares = shares_of(runs, 4)
+    assert [{run.policy for run in share} for share in shares[:2]] == [{"tres"}, {"random"}]
+    for jobs in range(1, 20):
+        shares = shares_of(runs, jobs)
+        assert len(shares) == min(max(jobs, 2), len(runs))
+        assert Counter(run for share in shares for run in share) == Counter(runs)
+    assert shares_of([], 3) == []
+
+
 def test_failed_run_does_not_stop_others(tmp_path: Path) -> None:
     runs = grid("random", "oracle", "tres", seeds=1)
-    events = list(work(runs, 1, Opener(), tmp_path))
+    events = list(work(runs, 1, Opener().open, tmp_path))
     failures = [event for event in events if isinstance(event, RunFailure)]
     assert [event.run.policy for event in failures] == ["random", "random", "oracle", "oracle"]
     assert [event.reason for event in failures[:2]] == ["ValueError: no luck today"] * 2
@@ -74,14 +88,14 @@ def test_failed_run_does_not_stop_others(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_page_fails(tmp_path: Path) -> None:
-    events = list(work(grid("ache", seeds=1), 1, Opener(), tmp_path))
+    events = list(work(grid("ache", seeds=1), 1, Opener().open, tmp_path))
     reasons = [event.reason for event in events if isinstance(event, RunFailure)]
     assert reasons == ["ValueError: no seed brought a page"] * 2
     assert read_results(tmp_path)[0] == []
 
 
 def test_processes_end_with_the_iterator(tmp_path: Path) -> None:
-    with closing(work(grid("tres", seeds=4), 2, Opener(), tmp_path)) as events:
+    with closing(work(grid("tres", seeds=4), 2, Opener().open, tmp_path)) as events:
         result = next(event for event in events if isinstance(event, Result))
         os.kill(result.domains, 0)
     with pytest.raises(ProcessLookupError):

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE
-from tres_scrapy.refresh.allocation import allocate, allocate_within, chance, freshness
+from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE, allocate, freshness
+from tres_scrapy.refresh.policy import allocate_within, chance
 
 WEIGHTS = np.array(SINGLE.weights)
 PROBLEMS = st.lists(
@@ -39,7 +39,7 @@ def test_probabilities_give_another_optimum():
 
 def test_groups_of_the_second_experiment():
     counts = np.array(MULTIPLE.counts, float)
-    shares = allocate(MULTIPLE.chances, WEIGHTS, counts=counts) * counts
+    shares = allocate(MULTIPLE.chances, WEIGHTS, counts) * counts
     assert shares == pytest.approx([0.554, 0.294, 0.152, 0], abs=1e-3)
     alone = allocate(MULTIPLE.chances, WEIGHTS)
     assert alone == pytest.approx([0.767, 0.021, 0.076, 0.136], abs=1e-3)
@@ -80,8 +80,8 @@ def test_no_solver_finds_better():
 
 def test_counts_stand_for_equal_pages():
     chances, weights, counts = np.array([0.3, 0.05]), np.array([1.0, 2.0]), np.array([3, 7])
-    grouped = allocate(chances, weights, 0.5, counts.astype(float))
-    single = allocate(np.repeat(chances, counts), np.repeat(weights, counts), 0.5)
+    grouped = allocate(chances, weights, counts.astype(float))
+    single = allocate(np.repeat(chances, counts), np.repeat(weights, counts))
     assert np.repeat(grouped, counts) == pytest.approx(single)
 
 

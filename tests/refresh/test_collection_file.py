@@ -3,7 +3,8 @@ import sqlite3
 import pytest
 
 from tres_scrapy.refresh.main_text import copy_of
-from tres_scrapy.refresh.store import CollectionError, Host, PageRow, Store, VisitRow
+from tres_scrapy.refresh.store import CollectionError, Host, PageRow, Store
+from tres_scrapy.refresh.visit import VisitItem
 
 
 @pytest.fixture
@@ -17,9 +18,10 @@ def page(url="http://a.test/", **columns):
     return PageRow(0, url, 1.0, 5.0, 5.0, **columns)
 
 
-def booked(store, visit, row, item="{}"):
-    done = VisitRow(visit, 9.0, 4.0, "changed", 200, item, [1, 2])
-    store.book(done, row, {"a.test": Host(1, 0)})
+def booked(store, visit, row):
+    item = VisitItem(row.url, "changed", visit, 200)
+    store.book(item, 9.0, [1, 2], row, {"a.test": Host(1, 0)})
+    return item
 
 
 def test_pages_come_back_as_they_were(store):
@@ -45,15 +47,15 @@ def test_known_page_keeps_its_columns(store):
 def test_visit_is_booked_whole(store):
     store.add_pages([page()])
     (row,) = store.pages()
-    run = store.begin_run(1.0, 10, None, "static")
-    visit = store.send(run.id, row.id, 0, 8.0, conditional=True)
+    run = store.begin_run(1.0, 10, None)
+    visit = store.send(run.id, row.id, 8.0, conditional=True)
     row.changes = 1
-    booked(store, visit, row, '{"a": 1}')
+    item = booked(store, visit, row)
     assert store.pages()[0].changes == 1
     assert store.hosts() == {"a.test": Host(1, 0)}
-    assert store.outbox() == [(visit, '{"a": 1}')]
+    assert store.outbox() == [item]
     assert store.links() == {1, 2}
-    assert store.history() == [(row.id, 0, 9.0, 4.0, "changed", 1)]
+    assert store.history() == [(row.id, 9.0, "changed", 1)]
     store.delivered(visit)
     assert store.outbox() == []
 
@@ -61,8 +63,8 @@ def test_visit_is_booked_whole(store):
 def test_failed_visit_leaves_no_trace(store):
     store.add_pages([page()])
     (row,) = store.pages()
-    run = store.begin_run(1.0, 10, None, "static")
-    visit = store.send(run.id, row.id, 0, 8.0, conditional=False)
+    run = store.begin_run(1.0, 10, None)
+    visit = store.send(run.id, row.id, 8.0, conditional=False)
     booked(store, visit, row)
     row.changes = 7
     with pytest.raises(sqlite3.Error):
@@ -72,7 +74,7 @@ def test_failed_visit_leaves_no_trace(store):
 
 def test_run_stays_open_until_it_ends(store):
     assert store.open_run() is None
-    run = store.begin_run(1.0, 10, 60.0, "static")
+    run = store.begin_run(1.0, 10, 60.0)
     assert store.open_run() == run
     assert store.last_started() is None
     store.end_run(run.id, 5.0)
@@ -81,8 +83,8 @@ def test_run_stays_open_until_it_ends(store):
 
 
 def test_new_run_ends_the_old(store):
-    first = store.begin_run(1.0, 10, None, "static")
-    second = store.begin_run(2.0, 20, None, "uniform")
+    first = store.begin_run(1.0, 10, None)
+    second = store.begin_run(2.0, 20, None)
     assert second.id != first.id
     assert store.open_run() == second
 
@@ -90,9 +92,9 @@ def test_new_run_ends_the_old(store):
 def test_killed_requests_count_as_made(tmp_path):
     store = Store(tmp_path / "s.sqlite")
     store.add_pages([page()])
-    run = store.begin_run(1.0, 10, None, "static")
-    store.send(run.id, 1, 0, 2.0, conditional=False)
-    taken = store.send(run.id, 1, 0, 3.0, conditional=False)
+    run = store.begin_run(1.0, 10, None)
+    store.send(run.id, 1, 2.0, conditional=False)
+    taken = store.send(run.id, 1, 3.0, conditional=False)
     store.take_back(taken)
     store.close()
     again = Store(tmp_path / "s.sqlite")
@@ -102,15 +104,8 @@ def test_killed_requests_count_as_made(tmp_path):
     again.close()
 
 
-def test_values_are_kept(store):
-    assert store.load("network") is None
-    store.keep("network", b"1")
-    store.keep("network", b"2")
-    assert store.load("network") == b"2"
-
-
 def test_store_is_for_one_process(tmp_path, store):
-    store.begin_run(1.0, 10, None, "static")
+    store.begin_run(1.0, 10, None)
     with pytest.raises(CollectionError, match="another process is using"):
         Store(tmp_path / "s.sqlite")
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from tres_scrapy.refresh.page_table import arms_of, group_name, kind_name, number
+from tres_scrapy.refresh.page_table import PageTable, group_name, kind_name, number
 
 
 def test_group_is_host_and_folder():
@@ -22,18 +22,17 @@ def test_names_are_numbered():
     assert number(["b", "a", "b"]).tolist() == [1, 0, 1]
 
 
-def test_few_groups_are_arms():
-    groups = np.array([0, 1, 1])
-    assert arms_of(groups, np.ones(3), np.ones(3)) is groups
+def test_visit_books_its_gap():
+    pages = PageTable(np.ones(2), (np.zeros(2, int),))
+    pages.see(0, True, 3.0)
+    pages.see(0, False, 5.0)
+    pages.see(0, None, 9.0)
+    assert (pages.changes[0], pages.changed_time[0], pages.quiet_time[0]) == (1, 3, 2)
+    assert pages.fetched.tolist() == [9, 0]
 
 
-def test_small_groups_merge_by_rate():
-    random = np.random.default_rng(0)
-    groups = random.permutation(np.repeat(np.arange(300), 4))
-    rates = (10.0 ** np.linspace(-3, 1, 300))[groups]
-    arms = arms_of(groups, rates, np.ones(1200), most=10)
-    assert np.bincount(arms).tolist() == [120] * 10
-    highest = [rates[arms == arm].max() for arm in range(10)]
-    lowest = [rates[arms == arm].min() for arm in range(10)]
-    assert all(high <= low for high, low in zip(highest, lowest[1:], strict=False))
-    assert all(len(set(arms[groups == group])) == 1 for group in range(300))
+def test_backward_clock_is_no_observation():
+    pages = PageTable(np.ones(1), (np.zeros(1, int),))
+    pages.see(0, True, 5.0)
+    pages.see(0, True, 4.0)
+    assert (pages.changes[0], pages.changed_time[0]) == (1, 5)

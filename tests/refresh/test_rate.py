@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from tres_scrapy.refresh.rate import SHAPE, pooled_rates, shrunk_rate
+from tres_scrapy.refresh.page_table import SHAPE, pooled_rates, shrunk_rate
 
 
 def visits(rate, gaps, seed=0):

@@ -2,8 +2,9 @@ import json
 
 from scrapy.utils.test import get_crawler
 
+from tres_scrapy.refresh.collection import lines_of
 from tres_scrapy.refresh.pipeline import RefreshPipeline
-from tres_scrapy.refresh.visit_item import VisitItem, written
+from tres_scrapy.refresh.visit import VisitItem
 
 
 def report(number, **facts):
@@ -34,14 +35,14 @@ def test_torn_refresh_line_is_cut(tmp_path):
     with path.open("a") as file:
         file.write('{"url": "http://a.t')
     run(path, None, report(2))
-    assert written(path) == {("http://a.test/1", "t1"), ("http://a.test/2", "t2")}
+    assert [row["fetched_at"] for row in lines_of(path)] == ["t1", "t2"]
 
 
-def test_lines_of_others_are_no_visits(tmp_path):
+def test_foreign_lines_are_skipped(tmp_path):
     path = tmp_path / "o.jsonl"
-    path.write_text('{"url": "x"}\n[]\nnothing\n')
-    assert written(path) == set()
-    assert written(tmp_path / "no") == set()
+    path.write_text('{"url": "x"}\n{"url": 1}\n[]\nnothing\n')
+    assert list(lines_of(path)) == [{"url": "x"}]
+    assert list(lines_of(tmp_path / "no")) == []
 
 
 def test_files_lie_beside_collection(tmp_path, monkeypatch):

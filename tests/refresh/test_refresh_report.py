@@ -7,11 +7,11 @@ import pytest
 from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.main_text import copy_of
 from tres_scrapy.refresh.refresher import Refresher
-from tres_scrapy.refresh.report import arms_of, expected_freshness, history, write_report
-from tres_scrapy.refresh.request import PageAnswer
+from tres_scrapy.refresh.report import expected_freshness, groups_of, history, write_report
 from tres_scrapy.refresh.settings import RefresherOptions
 from tres_scrapy.refresh.store import Store
 from tres_scrapy.refresh.text_change import PageChange, side_by_side
+from tres_scrapy.refresh.visit import PageAnswer
 from tres_scrapy.report.chart import plotly_script
 
 
@@ -47,9 +47,11 @@ def test_report_escapes_what_strangers_write(refresher, tmp_path):
     assert "/&lt;0&gt;" in text
     figures = json.loads(re.search(r'id="figures">(.*?)</script>', text, re.DOTALL)[1])
     assert (
-        list(figures) == re.findall(r'data-figure="(\w+)"', text) == ["freshness", "arms", "rates"]
+        list(figures)
+        == re.findall(r'data-figure="(\w+)"', text)
+        == ["freshness", "groups", "rates"]
     )
-    asked = [trace["x"] for trace in figures["arms"]["data"]]
+    asked = [trace["x"] for trace in figures["groups"]["data"]]
     assert sum(map(sum, asked)) == 13
     assert sum(figures["rates"]["data"][0]["y"]) >= 6
     assert "gone; next request from" in text
@@ -88,10 +90,10 @@ def test_freshness_falls_until_a_visit(refresher):
     assert after > 0.85
 
 
-def test_arms_count_what_was_found(refresher):
+def test_groups_count_what_was_found(refresher):
     for number in range(4):
         visit(refresher, 100.0 + number)
-    arms = arms_of(refresher, history(refresher))
-    assert {arm.name for arm in arms} == {"a.test/news", "a.test/docs"}
-    assert sum(arm.found["changed"] for arm in arms) == 4
-    assert [arm.pages for arm in arms] == [3, 3]
+    groups = groups_of(refresher, history(refresher))
+    assert {group.name for group in groups} == {"a.test/news", "a.test/docs"}
+    assert sum(group.found["changed"] for group in groups) == 4
+    assert [group.pages for group in groups] == [3, 3]

@@ -4,7 +4,7 @@ from fpdf import FPDF
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.pdf_page import read_document
 from tres_scrapy.refresh.main_text import MINOR, OTHER, PDFS, SAME, compare, copy_of, copy_of_bytes
-from tres_scrapy.refresh.request import answer_of
+from tres_scrapy.refresh.visit import answer_of
 
 URL = "http://a.test/menu.pdf"
 SOUP = " ".join(f"onion{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(120))

@@ -3,28 +3,68 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.lab.refresh_policies import (
+from tres_scrapy.lab.refresh_simulation import (
+    SINGLE,
     BanditPolicy,
+    Experiment,
     StaticBandit,
     ThompsonBandit,
-    UniformBandit,
+    allocate,
+    freshness,
+    simulate,
 )
-from tres_scrapy.lab.refresh_simulation import SINGLE, Experiment, IndexPolicy, simulate
-from tres_scrapy.refresh.allocation import allocate, freshness
 from tres_scrapy.refresh.page_table import PageTable
 
 WEIGHTS = np.array(SINGLE.weights)
+EVEN = np.ones(4)
 
 
-def mean(make, slots=4_000, runs=3, experiment=SINGLE):
-    traces = [simulate(experiment, make, slots, seed) for seed in range(runs)]
+def draws(shares):
+    return lambda pages, random: BanditPolicy(pages, StaticBandit(shares, random))
+
+
+def samples(weights):
+    return lambda pages, random: BanditPolicy(pages, ThompsonBandit(weights, random))
+
+
+def mean(make, slots=4_000, runs=3):
+    traces = [simulate(SINGLE, make, slots, seed) for seed in range(runs)]
     rewards = np.mean([trace.running(slots) for trace in traces])
     return float(rewards), float(np.mean([trace.fresh.mean() for trace in traces]))
 
 
+def test_static_draws_by_shares():
+    shares = np.array([0.7, 0.3, 0.0])
+    bandit = StaticBandit(2 * shares, np.random.default_rng(0))
+    drawn = np.bincount([bandit.choose() for _ in range(3_000)], minlength=3) / 3_000
+    assert drawn == pytest.approx(shares, abs=0.03)
+
+
+def test_thompson_finds_changing_arm():
+    """P 4: the random draws, as printed, are not scaled by importance."""
+    for weights, wanted in ((np.ones(3), 0), (np.array([1, 5, 1.0]), 1)):
+        bandit = ThompsonBandit(weights, np.random.default_rng(0))
+        for arm, chance in enumerate((0.8, 0.4, 0.1)):
+            for number in range(100):
+                bandit.learn(arm, number < 100 * chance)
+        assert np.bincount([bandit.choose() for _ in range(300)]).argmax() == wanted
+        assert bandit.changed.tolist() == [81, 41, 11]
+
+
+def test_pages_of_an_arm_take_turns():
+    """P 2: each group has a pointer."""
+    pages = PageTable(np.ones(4), (np.array([0, 1, 1, 1]),))
+    policy = draws(np.array([0.0, 1.0]))(pages, np.random.default_rng(0))
+    order = []
+    for now in range(1, 6):
+        order.append(policy.select(now))
+        pages.see(order[-1], False, now)
+    assert order == [1, 2, 3, 1, 2]
+
+
 @pytest.mark.slow
 def test_uniform_earns_what_theory_says():
-    reward, _ = mean(lambda pages, random: BanditPolicy(pages, UniformBandit(random)))
+    reward, _ = mean(draws(EVEN))
     quarter = np.full(4, 0.25)
     theory = (WEIGHTS * SINGLE.chances * freshness(quarter, SINGLE.chances)).sum()
     assert theory == pytest.approx(1.0536, abs=1e-4)
@@ -35,41 +75,30 @@ def test_uniform_earns_what_theory_says():
 def test_paper_order_is_reproduced():
     """Uniform < TS < SO; but TS scaled by importance finds more changes than SO, and SO keeps more
     pages fresh: the reward is not freshness."""
-    shares = allocate(SINGLE.chances, WEIGHTS)
-    uniform, _ = mean(lambda pages, random: BanditPolicy(pages, UniformBandit(random)))
-    printed, _ = mean(lambda pages, r: BanditPolicy(pages, ThompsonBandit(np.ones(4), r)))
-    scaled, scaled_fresh = mean(lambda pages, r: BanditPolicy(pages, ThompsonBandit(WEIGHTS, r)))
-    static, static_fresh = mean(lambda pages, r: BanditPolicy(pages, StaticBandit(shares, r)))
-    assert 1.03 < uniform < 1.08
+    uniform, _ = mean(draws(EVEN))
+    printed, _ = mean(samples(EVEN))
+    scaled, scaled_fresh = mean(samples(WEIGHTS))
+    static, static_fresh = mean(draws(allocate(SINGLE.chances, WEIGHTS)))
+    assert 1.0 < uniform < 1.11
     assert 1.84 < printed < 1.95
     assert 2.17 < static < 2.25 < scaled + 0.02
     assert scaled > static
     assert static_fresh > scaled_fresh + 0.5
 
 
-def test_one_page_earns_most():
-    reward, fresh = mean(lambda pages, random: IndexPolicy(pages, SINGLE.chances, freshness=False))
-    assert reward == pytest.approx(5 * (1 - np.exp(-0.6)), abs=0.04)
-    assert fresh == pytest.approx(5.0, abs=0.05)
-
-
 def test_freshness_is_measured_after_fetch():
-    always = Experiment("always", (1,), (1.0,), (2.0,), bernoulli=True)
-    trace = simulate(always, lambda pages, r: BanditPolicy(pages, UniformBandit(r)), 3, 0)
+    always = Experiment("always", (1,), (1e9,), (2.0,))
+    trace = simulate(always, draws(np.ones(1)), 3, 0)
     assert trace.rewards.tolist() == [2, 2, 2]
     assert trace.fresh.tolist() == [2, 2, 2]
 
 
 def test_simulation_follows_its_seed():
     def rewards(seed):
-        make = lambda pages, r: BanditPolicy(pages, UniformBandit(r))  # noqa: E731
-        return simulate(SINGLE, make, 300, seed).rewards.tolist()
+        return simulate(SINGLE, draws(EVEN), 300, seed).rewards.tolist()
 
     assert rewards(1) == rewards(1) != rewards(2)
 
 
 def test_experiment_arms_have_their_counts():
-    pages = Experiment("two", (2, 3), (0.1, 0.2), (5.0, 1.0)).pages()
-    assert isinstance(pages, PageTable)
-    assert pages.arms.tolist() == [0, 0, 1, 1, 1]
-    assert pages.weights.tolist() == [5, 5, 1, 1, 1]
+    assert Experiment("two", (2, 3), (0.1, 0.2)).arms.tolist() == [0, 0, 1, 1, 1]

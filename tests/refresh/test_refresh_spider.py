@@ -93,8 +93,7 @@ def test_next_run_sends_validators(pages, scrapy, collection, tmp_path):
     [
         ((), "no collection: add -a collection=FILE"),
         (("collection=no.jsonl",), "no.jsonl cannot be read"),
-        (("collection=x", "polcy=ts"), "unknown argument -a polcy; did you mean policy?"),
-        (("collection=x", "policy=best"), "(-a policy=) 'best': must be one of static, fgdqn"),
+        (("collection=x", "horizn=1d"), "unknown argument -a horizn; did you mean horizon?"),
         (("collection=x", "horizon=soon"), "(-a horizon=) 'soon': must be a time such as 90s"),
         (("collection=x", "min_age=2d", "max_age=1d"), "must not be above max_age"),
         (("collection=x", "watch=1"), "-a watch=1 needs a horizon"),
@@ -128,7 +127,7 @@ def test_killed_refresh_loses_nothing(pages, scrapy, collection, tmp_path):
     for url in urls:
         pages.add(url, html(OTHER))
     path = collection(*urls)
-    command = ["crawl", "refresh", "-a", f"collection={path}", *QUICK, "-a", "policy=round-robin"]
+    command = ["crawl", "refresh", "-a", f"collection={path}", *QUICK]
     proxy = {"http_proxy": f"http://127.0.0.1:{pages.port}"}
     with running(*command, env=os.environ | proxy, stderr=subprocess.DEVNULL):
         until = monotonic() + 100
@@ -169,8 +168,8 @@ def test_watch_starts_a_new_horizon(collection, monkeypatch):
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
     from tres_scrapy.refresh.main_text import copy_of  # noqa: PLC0415
-    from tres_scrapy.refresh.request import PageAnswer  # noqa: PLC0415
     from tres_scrapy.refresh.spider import RefreshSpider  # noqa: PLC0415
+    from tres_scrapy.refresh.visit import PageAnswer  # noqa: PLC0415
 
     given = {"collection": str(collection("http://a.test/1", "http://b.test/2")), "watch": "1"}
     spider = RefreshSpider.from_crawler(
@@ -179,7 +178,7 @@ def test_watch_starts_a_new_horizon(collection, monkeypatch):
     job = spider.job
     first = job.refresher
     begun = clock = first.run.started
-    monkeypatch.setattr(job, "now", lambda: clock)
+    monkeypatch.setattr("tres_scrapy.refresh.refresher.time", lambda: clock)
     requests = []
     for clock in (begun, begun + 5):
         assert not job.over()

@@ -60,10 +60,7 @@ def test_links_of_records_alone_are_listed(scrapy, tmp_path):
     ("arguments", "said"),
     [
         (["-s", "JOBDIR=job"], "JOBDIR: a surface crawl cannot be resumed"),
-        (
-            ["-a", "surface_selector=best"],
-            "must be one of recapture, yield-ratio, paper, gf, zipf, random",
-        ),
+        (["-a", "surface_queries=0"], "must be a whole number of 1 or more"),
     ],
 )
 def test_surface_error_is_one_line(scrapy, arguments, said):

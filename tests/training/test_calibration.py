@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.topic.classifier import Calibration, sigmoid
-from tres_scrapy.training.score import PLATEAU, best_threshold, calibrate
+from tres_scrapy.training.validation import PLATEAU, best_threshold, calibrate
 
 
 def mcc(true: np.ndarray, predicted: np.ndarray) -> float:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tres_scrapy.page.document_file import Unreadable
-from tres_scrapy.training.document import Census, Document, Sentences, read_documents
-from tres_scrapy.training.selection import Selection
+from tres_scrapy.training.document import Census, Document, Selection, Sentences, read_documents
 
 GERMAN = "Der Bäcker schob das Brot in den Ofen und wartete, bis die Kruste braun war"
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tres_scrapy.training.score import Score, interval, score
+from tres_scrapy.training.validation import Score, interval, score
 
 
 def test_scores_match_known_table() -> None:

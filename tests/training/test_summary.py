@@ -7,9 +7,8 @@ import pytest
 
 from tres_scrapy.topic.classifier import Calibration
 from tres_scrapy.training.document import Document
-from tres_scrapy.training.score import score
 from tres_scrapy.training.summary import SourceFigures, mistakes, sources, table, verdict
-from tres_scrapy.training.validation import Validation
+from tres_scrapy.training.validation import Validation, score
 
 SAME = Calibration(1.0, 0.0)
 HALF = (0.5, 0.5, 0.5)

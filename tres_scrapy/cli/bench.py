@@ -26,7 +26,7 @@ from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.benchmark import RUNS, check_runs, run_grid
 from tres_scrapy.lab.condition import TOPIC, Conditions
 from tres_scrapy.lab.grid import ALL, WEBS, grid_of, value_of
-from tres_scrapy.lab.mean import VARIANTS
+from tres_scrapy.lab.table import VARIANTS
 from tres_scrapy.lab.webs.server import DATA, LABELS
 from tres_scrapy.url.message import TresError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -74,6 +75,7 @@ Examples:
     "and the web `corpus` read them",
 )
 @option("--log", metavar="FILE", type=Path, help="file to write one JSON line per fetch to")
+@option("--json", "as_json", is_flag=True, help="print JSON lines, for programs")
 def command(
     *,
     kind: tuple[str, ...],
@@ -87,6 +89,7 @@ def command(
     day: float,
     collection: Path | None,
     log: Path | None,
+    as_json: bool,
 ) -> None:
     """Serve an offline web as an HTTP proxy until Ctrl-C, then print the counts of its fetches."""
     if len(kind) != 1:
@@ -97,14 +100,20 @@ def command(
             print(write_collection(web, topic, collection, pages))
             return
         schedule = FaultSchedule.parse(faults, seed) if faults else None
-        count = serve(web, port, log, lambda port: _explain(web, topic, port), schedule)
+        announce = _announce if as_json else partial(_explain, topic=topic)
+        count = serve(web, port, log, partial(announce, web), schedule)
     except (OSError, OverflowError) as error:
         doing = f"serve on port {port}" if collection is None else "write the pages"
         raise TresError(f"cannot {doing}: {plainly(error)}") from None
-    print(json.dumps(count.summary(), indent=2))
+    print(json.dumps(count.summary(), indent=None if as_json else 2), flush=True)
 
 
-def _explain(web: Web, topic: str, port: int) -> None:
+def _announce(web: Web, port: int) -> None:
+    started = {"port": port, "seeds": web.seeds, "search": web.search, "notes": web.notes}
+    print(json.dumps(started | {"labelled": web.labelled}), flush=True)
+
+
+def _explain(web: Web, port: int, topic: str) -> None:
     proxy = f"http_proxy=http://127.0.0.1:{port}"
     for note in web.notes:
         print(note)

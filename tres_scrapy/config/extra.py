@@ -30,7 +30,7 @@ PURPOSES: Final = {
     "parquet": "feeds in Parquet",
     "render": "pages that scripts build",
     "scrapyd": "sending the project to scrapyd",
-    "train": "tres train, tres vectors, policy ache, selector zipf",
+    "train": "tres train, tres vectors, policy ache",
 }
 
 

@@ -20,8 +20,6 @@ OFFERS: Final[dict[str, tuple[str, ...]]] = {
     "records": ("tres_scrapy.cluster.joining:join_shards",),
     "policies": ("tres_scrapy.lab.policies:POLICIES",),
     "webs": ("tres_scrapy.lab.webs.web_process:WebProcess",),
-    "selectors": ("tres_scrapy.lab.surface_selectors:SELECTORS",),
-    "refresh_policies": ("tres_scrapy.lab.refresh_policies:POLICIES",),
 }
 
 

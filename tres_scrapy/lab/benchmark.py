@@ -8,11 +8,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from tqdm import tqdm
+
 from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.lab.condition import Conditions
-from tres_scrapy.lab.result import Run, code_version, read_results
+from tres_scrapy.lab.result import Result, Run, code_version, read_results
 from tres_scrapy.lab.webs.server import open_web
-from tres_scrapy.lab.worker import Advance, Display, RunFailure, work
+from tres_scrapy.lab.worker import Advance, RunFailure, work
 from tres_scrapy.url.message import TresError, plainly, plural
 
 RUNS: Final = "runs"  # the folder of results
@@ -79,22 +81,43 @@ def _report(output: Path, conditions: Conditions) -> None:
 
 
 def _work(runs: Sequence[Run], jobs: int, conditions: Conditions, directory: Path) -> int:
-    """Do the runs, show the progress, and return how many failed."""
-    failures = 0
-    with Display(runs) as display, closing(work(runs, jobs, conditions, directory)) as events:
+    """Do the runs, show pages and results, and return how many runs failed."""
+    failures, ended = 0, 0
+    left = {run: run.pages for run in runs}
+    bar = tqdm(
+        total=sum(left.values()),
+        unit=" pages",
+        smoothing=0.05,  # average the rate over minutes, not over the last second
+        dynamic_ncols=True,
+        disable=not sys.stderr.isatty(),
+    )
+    with bar, closing(work(runs, jobs, conditions.open, directory)) as events:
         for event in events:
             if isinstance(event, Advance):
-                display.advance(*event)
-            elif isinstance(event, RunFailure):
-                trace = _trace(directory, event.run)
-                trace.write_text(event.trace, encoding="utf-8")
-                display.fail(event, trace)
+                left[event.run] -= event.pages
+                bar.update(event.pages)
+                continue
+            run = event.run
+            trace = directory / f"{run.name}.error"
+            ended += 1
+            bar.update(left[run])  # the pages that a run did not fetch count as done
+            bar.set_description(f"{ended} of {len(runs)} runs")
+            if isinstance(event, RunFailure):
                 failures += 1
+                trace.write_text(event.trace, encoding="utf-8")
+                bar.write(f"{run.name} failed: {event.reason} (see {trace})", file=sys.stderr)
             else:
-                _trace(directory, event.run).unlink(missing_ok=True)  # of an earlier try
-                display.finish(event)
+                trace.unlink(missing_ok=True)  # of an earlier try
+                bar.write(_line(event))
     return failures
 
 
-def _trace(directory: Path, run: Run) -> Path:
-    return directory / f"{run.name}.error"
+def _line(result: Result) -> str:
+    run, ran_out = result.run, ", links ran out" if result.exhausted else ""
+    start = f" from {run.start}" if run.start else ""
+    return (
+        f"{run.policy:13} MAX {run.cap:5} {run.topic:9} seed {run.seed}{start}: harvest "
+        f"{100 * result.harvest:5.1f} %, {result.domains} {plural(result.domains, 'domain')}, "
+        f"{result.pages} {plural(result.pages, 'page')}{ran_out}, "
+        f"{result.seconds:.0f} s"
+    )

@@ -8,15 +8,16 @@ from io import StringIO
 from pathlib import Path
 
 from tres_scrapy.lab.comparison_plot import Picture, draw
-from tres_scrapy.lab.mean import Cells, cells_of, pace_of, topics_of
 from tres_scrapy.lab.result import UNSEEDED, Result
 from tres_scrapy.lab.table import (
     COUNTS,
+    Cells,
+    cells_of,
     crawler_table,
     found_table,
-    pace_table,
     pareto_table,
     ratio_table,
+    topics_of,
     variant_table,
 )
 from tres_scrapy.url.message import plural
@@ -24,32 +25,11 @@ from tres_scrapy.url.whole_file import whole_file
 
 CSV = "results.csv"
 PAGE = "results.md"
-FIELDS = (
-    "web",
-    "topic",
-    "policy",
-    "max",
-    "start",
-    "seed",
-    "pages_asked",
-    "pages",
-    "relevant",
-    "harvest",
-    "domains",
-    "fetches",
-    "exhausted",
-    "seconds",
-    "decision_ms",
-    *(f"found_{each}" for each in COUNTS),
-    "area",
-)
-
 COLUMNS = (
     f"{CSV} has one line per run. `pages` is the number of pages fetched of the `pages_asked`. "
     "`fetches` also counts redirects, failures and retries (over HTTP only), but not robots.txt. "
     "`exhausted` is 1 if links ran out. `seconds` is processor time, or clock time over HTTP. "
-    "`decision_ms` is the median processor time of a choice in the last tenth of the pages (not "
-    "measured over HTTP). `start` has the URLs that a run started from; it is empty where the web "
+    "`start` has the URLs that a run started from; it is empty where the web "
     f"chose them. `found_{COUNTS[0]}` is the number of relevant pages that the first {COUNTS[0]} "
     "fetches found. `area` is the area under the curve of relevant pages over the first "
     "`pages_asked` fetches. Table and figure numbers are those of the paper (Kontogiannis et al., "
@@ -85,36 +65,37 @@ def write_report(directory: Path, results: Sequence[Result], conditions: str) ->
 
 
 def write_rows(path: Path, results: Sequence[Result]) -> None:
-    """Write a CSV file with one line per run."""
-    rows = StringIO(newline="")
-    writer = csv.writer(rows, lineterminator="\n")
-    writer.writerow(FIELDS)
-    writer.writerows(map(_row, results))
+    """Write a CSV file with one line per run; there must be one."""
+    rows = [_row(result) for result in results]
+    text = StringIO(newline="")
+    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     with whole_file(path) as file:
-        file.write(rows.getvalue().encode())
+        file.write(text.getvalue().encode())
 
 
-def _row(result: Result) -> list[object]:
-    run, pace = result.run, pace_of([result])
-    found = [result.found_after(each) if run.pages >= each else "" for each in COUNTS]
-    return [
-        run.web,
-        run.topic,
-        run.policy,
-        run.cap,
-        run.start,
-        run.seed,
-        run.pages,
-        result.pages,
-        result.relevant,
-        round(result.harvest, 4),
-        result.domains,
-        result.fetches,
-        int(result.exhausted),
-        result.seconds,
-        round(pace.milliseconds, 4) if pace else "",
-        *((*found, result.area) if result.has_found else [""] * (len(COUNTS) + 1)),
-    ]
+def _row(result: Result) -> dict[str, object]:
+    run = result.run
+    found = {f"found_{n}": result.found_after(n) if run.pages >= n else "" for n in COUNTS}
+    found["area"] = result.area
+    return {
+        "web": run.web,
+        "topic": run.topic,
+        "policy": run.policy,
+        "max": run.cap,
+        "start": run.start,
+        "seed": run.seed,
+        "pages_asked": run.pages,
+        "pages": result.pages,
+        "relevant": result.relevant,
+        "harvest": round(result.harvest, 4),
+        "domains": result.domains,
+        "fetches": result.fetches,
+        "exhausted": int(result.exhausted),
+        "seconds": result.seconds,
+        **(found if result.has_found else dict.fromkeys(found, "")),
+    }
 
 
 def _section(pages: int, results: Sequence[Result], pictures: Sequence[Picture]) -> Iterator[str]:
@@ -152,13 +133,6 @@ def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
         "TRES dominates a crawler if TRES is at least as good in both mean harvest rate and mean "
         "domains, and better in one, on the seeds and starts that both have (Figure 3).",
         pareto_table(cells),
-    )
-    yield (
-        "Milliseconds of a choice",
-        "Median processor time over the last tenth of the pages. In brackets: the size of the "
-        "frontier, including samples that can no longer be taken. The time a policy takes to add "
-        "links or to learn is not included; policies with queues rate links when they add them.",
-        pace_table(cells),
     )
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import StringIO
 from itertools import cycle
-from math import log10
 from pathlib import Path
-from statistics import median
 from typing import Any, Final, NamedTuple
 
 import matplotlib as mpl
@@ -20,7 +17,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 
-from tres_scrapy.lab.mean import (
+from tres_scrapy.lab.result import Result
+from tres_scrapy.lab.table import (
     ORACLE,
     TRES,
     Cell,
@@ -28,12 +26,11 @@ from tres_scrapy.lab.mean import (
     Key,
     caps_of,
     cells_of,
+    name_of,
     policies_of,
     rank_of,
     topics_of,
 )
-from tres_scrapy.lab.result import Result
-from tres_scrapy.lab.table import name_of
 from tres_scrapy.url.whole_file import whole_file
 
 Floats = NDArray[np.float64]
@@ -66,7 +63,6 @@ NO_METADATA: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 WIDTH, HEIGHT = 3.8, 2.9  # of a panel, inches
 MARKS: Final = 50  # points of a line
 NEAR: Final = 5.0  # height of a label, in points of the harvest rate
-BINS: Final = 4  # ranges of frontier sizes per factor of ten
 
 
 class Picture(NamedTuple):
@@ -90,10 +86,6 @@ def draw(directory: Path, results: Sequence[Result], suffix: str) -> list[Pictur
             _pareto,
         ),
         "frontier": ("Frontier and leaves of TRES over pages (Figure 4)", _frontier),
-        "decision": (
-            "Processor time of a choice by size of the frontier: medians over ranges of sizes",
-            _decision,
-        ),
     }
     pictures = []
     with mpl.rc_context(STYLE):
@@ -230,37 +222,6 @@ def _frontier(cells: Cells) -> Figure | None:
         + [{"label": name, "color": INK, "linestyle": dashes} for name, dashes in kinds.items()],
     )
     return figure
-
-
-def _decision(cells: Cells) -> Figure | None:
-    """Draw the median of each range of frontier sizes over all topics, MAX and seeds."""
-    found = {policy: _decisions(cells, policy) for policy in policies_of(cells)}
-    found = {policy: medians for policy, medians in found.items() if medians}
-    if not found:
-        return None
-    figure, ((axes,),) = _panels(1, 1)
-    for policy, medians in found.items():
-        axes.plot(*zip(*medians, strict=True), **_marked(policy))
-    axes.set(xlabel="samples in the frontier", ylabel="milliseconds of a choice")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    _legend(figure, map(_marked, found))
-    return figure
-
-
-def _decisions(cells: Cells, policy: str) -> list[tuple[float, float]]:
-    """Return the median frontier size and median milliseconds of a choice for each range."""
-    ranges: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
-    for key, cell in cells.items():
-        for series in (result.series for result in cell.results if key.policy == policy):
-            # only a crawl in one process measures both
-            for size, time in zip(series.frontier, series.decision_ms, strict=False):
-                if size > 0 and time > 0:
-                    ranges[int(BINS * log10(size))].append((size, time))
-    return [
-        (median(size for size, _ in points), median(time for _, time in points))
-        for _, points in sorted(ranges.items())
-    ]
 
 
 def _marked(policy: str) -> Look:

@@ -10,9 +10,9 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import identifier, one_of, seeds, whole
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.condition import TOPIC
-from tres_scrapy.lab.mean import VARIANTS
 from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.result import Run, make_grid
+from tres_scrapy.lab.table import VARIANTS
 from tres_scrapy.url.message import TresError, plainly
 
 ALL: Final = "all"  # policies

@@ -8,26 +8,22 @@ from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
-from scrapy.http import Headers, HtmlResponse
-from scrapy.responsetypes import responsetypes
 
 from tres_scrapy.agent.policy import NO_TEXT, PageText
 from tres_scrapy.agent.policy_inputs import Kind
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.crawl.failure import NOT_HTML, Failure
+from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.visit import text_of
 from tres_scrapy.frontier.admission import NO_CUES
+from tres_scrapy.lab.webs.graph import read_answer
 from tres_scrapy.lab.webs.web import Answer, Web
 from tres_scrapy.links.code import RaggedArray, Wordbook
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.empty_page import is_soft_404
-from tres_scrapy.page.encoding import decoded, encoding_of
-from tres_scrapy.page.text import Page, read_page
+from tres_scrapy.page.text import Page
 from tres_scrapy.topic.judge import cues_of
 from tres_scrapy.topic.pack import Judgement, Pack
 
-REDIRECTS = (301, 302, 303, 307, 308)
-OK = 200
 UNJUDGED = Judgement(0.0, actions=np.zeros((0, 3), dtype=np.float32))
 MOST_KEPT = 150_000  # pages, some 10 KB each
 
@@ -85,26 +81,16 @@ class Library:
     def _fetch(self, url: str, kind: Kind) -> Fetched:
         answer = self._web.answer(url)
         bare = replace(answer, body=b"")
-        headers = Headers(dict(answer.headers))
-        if answer.status in REDIRECTS and "Location" in headers:
-            location = headers["Location"] or b""
-            return Fetched(bare, location=location.decode("latin-1"))
-        if answer.status != OK:
-            return Fetched(bare, failure=Failure.of_status(answer.status))
-        cls = responsetypes.from_args(headers=headers, url=url, body=answer.body)
-        if not issubclass(cls, HtmlResponse):
-            return Fetched(bare, failure=NOT_HTML)
-        encoding = encoding_of(answer.body, (headers.get("Content-Type") or b"").decode("latin-1"))
-        page = read_page(
-            decoded(answer.body, encoding, self._limits.html),
-            url,
-            self._limits,
-            contexts=kind.reads_text,
-            places=kind.reads_cues,
-            language=False,
-            robots=[each.decode("latin-1") for each in headers.getlist("X-Robots-Tag")],
+        page = read_answer(
+            url, answer, self._limits, contexts=kind.reads_text, places=kind.reads_cues
         )
-        return self._read(bare, page, kind)
+        if isinstance(page, str):
+            return Fetched(bare, location=page)
+        return (
+            Fetched(bare, failure=page)
+            if isinstance(page, Failure)
+            else self._read(bare, page, kind)
+        )
 
     def _read(self, answer: Answer, page: Page, kind: Kind) -> Fetched:
         mark = fingerprint(page)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -55,9 +54,8 @@ class Run:
 class Series:
     """The course of a crawl, counted by the web: one value in each list at every mark.
 
-    `frontier` and `leaves` come from the crawler. `decision_ms` is the mean processor time of a
-    choice since the last mark. `found` has no marks: it is the number of fetches after which each
-    relevant page was found. A list is empty if it was not measured.
+    `frontier` and `leaves` come from the crawler. `found` has no marks: it is the number of fetches
+    after which each relevant page was found. A list is empty if it was not measured.
     """
 
     pages: list[int] = field(default_factory=list)
@@ -65,7 +63,6 @@ class Series:
     domains: list[int] = field(default_factory=list)
     frontier: list[int] = field(default_factory=list)
     leaves: list[int] = field(default_factory=list)
-    decision_ms: list[float] = field(default_factory=list)
     found: list[int] = field(default_factory=list)
 
 
@@ -118,6 +115,7 @@ class Result:
     def read(cls, path: Path) -> Self:
         """Read what `write` wrote; raise ValueError, KeyError or TypeError for anything else."""
         facts = json.loads(path.read_bytes())
+        facts["series"].pop("decision_ms", None)  # of earlier versions
         facts["run"], facts["series"] = Run(**facts["run"]), Series(**facts["series"])
         result = cls(**facts)
         for name in ("pages", "relevant", "domains", "fetches", "seconds"):
@@ -168,35 +166,6 @@ def read_results(directory: Path) -> tuple[list[Result], list[str]]:
         except (ValueError, KeyError, TypeError) as error:
             faults.append(f"{path} is damaged: {reason(error)}")
     return results, faults
-
-
-class Shares:
-    """Deal runs to workers: first a whole world to each, then half of what another has left.
-
-    A worker removes runs from the front of its share, so every run is done once.
-    """
-
-    def __init__(self, runs: Iterable[Run]) -> None:
-        worlds: defaultdict[WorldKey, list[Run]] = defaultdict(list)
-        for run in runs:
-            worlds[world_of(run)].append(run)
-        self._waiting = sorted(worlds.values(), key=len)
-        self._dealt: list[list[Run]] = []
-
-    def deal(self) -> list[Run]:
-        """Return the largest waiting world, else half of the largest share, else [].
-
-        A share is ordered by policy, so each half has other policies.
-        """
-        if self._waiting:
-            share = self._waiting.pop()
-        else:
-            largest = max(self._dealt, key=len, default=[])
-            half = len(largest) // 2
-            share = largest[half:]
-            del largest[half:]
-        self._dealt.append(share)
-        return share
 
 
 DECIDING: Final = (

@@ -16,7 +16,7 @@ from scrapy.robotstxt import ProtegoRobotParser
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.assembly import load_pack, make_crawl
-from tres_scrapy.crawl.crawl import Booking, Crawl
+from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.failure import (
     REDIRECT_CLOSED,
     REDIRECT_LIMIT,
@@ -27,8 +27,9 @@ from tres_scrapy.crawl.failure import (
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.lab.library import OK, Fetched, Library
+from tres_scrapy.lab.library import Fetched, Library
 from tres_scrapy.lab.result import Result, Run, Series
+from tres_scrapy.lab.webs.graph import OK
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import Count
 from tres_scrapy.page.robots import EVERYONE, own_rules, product_token
@@ -74,7 +75,7 @@ class World:
 
 
 class Simulation:
-    """One crawl of a world."""
+    """One crawl of a world, which fetches as Scrapy and the adapters do."""
 
     def __init__(self, world: World, config: Config) -> None:
         self.count = Count()
@@ -82,18 +83,20 @@ class Simulation:
         self.order: list[str] = []  # the URLs in the order in which they were chosen
         self._world = world
         self._config = config
-        self._fetching = Fetching(world, config, self.crawl, self.count)
-        self._series = Series(found=self._fetching.found)
-        self._deciding, self._decisions = 0.0, 0
+        self._kind = POLICIES[config.policy]
+        # it knows the pages so far, to find copies
+        self.verdicts = Verdicts(world.pack.threshold, detect_copies=config.detect_copies)
+        self._series = Series()
 
     def run(self, progress: Callable[[int], None] = lambda pages: None) -> Result:
         """Crawl until the last page or the last link."""
         start, pages = process_time(), self._config.pages or sys.maxsize
         every = max(1, min(pages, 20_000) // MARKS)
         self.crawl.add_seeds(self._world.seeds(self._config))
-        while (row := self._next()) is not None:
+        while (decision := self.crawl.next()) is not None:
             before = self.count.pages
-            self._fetching.fetch(row)
+            self.order.append(self.crawl.store.url(decision.row))
+            self.fetch(decision.row)
             if self.count.pages > before and self.count.pages % every == 0:
                 self._mark()
                 progress(every)
@@ -102,16 +105,6 @@ class Simulation:
             self._mark()
         return self._result(process_time() - start)
 
-    def _next(self) -> int | None:
-        start = process_time()
-        decision = self.crawl.next()
-        self._deciding += process_time() - start
-        self._decisions += 1
-        if decision is None:
-            return None
-        self.order.append(self.crawl.store.url(decision.row))
-        return decision.row
-
     def _mark(self) -> None:
         figures, series = self.crawl.figures(), self._series
         series.pages.append(self.count.pages)
@@ -119,8 +112,6 @@ class Simulation:
         series.domains.append(len(self.count.domains))
         series.frontier.append(self.crawl.store.pending)
         series.leaves.append(int(figures.get("leaves", 0)))
-        series.decision_ms.append(round(1000 * self._deciding / max(1, self._decisions), 4))
-        self._deciding, self._decisions = 0.0, 0
 
     def _result(self, seconds: float) -> Result:
         config, count = self._config, self.count
@@ -135,6 +126,55 @@ class Simulation:
             self._series,
         )
 
+    def fetch(self, row: int) -> Booking:
+        """Fetch the URL of a leased row, follow redirects, and book the outcome."""
+        url = self.crawl.store.url(row)
+        for hops in range(REDIRECT_MAX_TIMES + 1):
+            if not self._world.allows(url, self._config.download.max_crawl_delay):
+                return self.crawl.book_failure(row, ROBOTS)
+            fetched = self._world.library.fetch(url, self._kind)
+            self._add(url, fetched)
+            if fetched.location is None:
+                return self._book(row, fetched)
+            if hops == REDIRECT_MAX_TIMES:
+                break
+            target = canonicalise(urljoin(url, fetched.location))
+            if failure := self._redirect(row, url, target):
+                return self.crawl.book_failure(row, failure)
+            assert target is not None
+            url = target
+        return self.crawl.book_failure(row, REDIRECT_LIMIT)
+
+    def _add(self, url: str, fetched: Fetched) -> None:
+        relevant = self.count.relevant
+        self.count.add(url, fetched.answer)
+        if self.count.relevant > relevant:
+            self._series.found.append(self.count.fetches)
+
+    def _redirect(self, row: int, source: str, target: str | None) -> Failure | None:
+        """Make a row stand for the target of a redirect; return a Failure if it cannot."""
+        if target is None:
+            return REDIRECT_NOT_HTTP
+        current = self.crawl.store.url(row)
+        if target == current:
+            return REDIRECT_CLOSED if canonicalise(source) == current else None
+        return None if self.crawl.redirect(row, target) else REDIRECT_CLOSED
+
+    def _book(self, row: int, fetched: Fetched) -> Booking:
+        lease = self.crawl.lease_of(row)
+        assert lease is not None
+        verdict = fetched.failure or self.verdicts.of(
+            fetched.probability,
+            fetched.mark,
+            is_missing=fetched.is_missing,
+            is_hidden=fetched.is_hidden,
+            is_query=lease.decision.is_query,
+        )
+        if isinstance(verdict, Failure):
+            return self.crawl.book_failure(row, verdict)
+        links = Outlinks(fetched.urls, fetched.anchors, fetched.actions, fetched.cues)
+        return self.crawl.book_page(row, verdict.relevant, links, text=fetched.text)
+
 
 def run_of(config: Config) -> Run:
     """Return the run that a configuration describes."""
@@ -148,71 +188,3 @@ def run_of(config: Config) -> Run:
         config.pages or 0,
         ",".join(config.seed),
     )
-
-
-class Fetching:
-    """Fetches for one crawl as Scrapy and the adapters do, and counts in `count` what comes.
-
-    `found` holds the number of fetches after which each relevant page was found. `verdicts` knows
-    the pages so far, to find copies.
-    """
-
-    def __init__(self, world: World, config: Config, crawl: Crawl, count: Count) -> None:
-        self.found: list[int] = []
-        self._world = world
-        self._config = config
-        self._crawl = crawl
-        self._count = count
-        self._kind = POLICIES[config.policy]
-        self.verdicts = Verdicts(world.pack.threshold, detect_copies=config.detect_copies)
-
-    def fetch(self, row: int) -> Booking:
-        """Fetch the URL of a leased row, follow redirects, and book the outcome."""
-        url = self._crawl.store.url(row)
-        for hops in range(REDIRECT_MAX_TIMES + 1):
-            if not self._world.allows(url, self._config.download.max_crawl_delay):
-                return self._crawl.book_failure(row, ROBOTS)
-            fetched = self._world.library.fetch(url, self._kind)
-            self._add(url, fetched)
-            if fetched.location is None:
-                return self._book(row, fetched)
-            if hops == REDIRECT_MAX_TIMES:
-                break
-            target = canonicalise(urljoin(url, fetched.location))
-            if target is not None and not self._crawl.owns(target):
-                return self._crawl.redirect_away(row, target)
-            if failure := self._redirect(row, url, target):
-                return self._crawl.book_failure(row, failure)
-            assert target is not None
-            url = target
-        return self._crawl.book_failure(row, REDIRECT_LIMIT)
-
-    def _add(self, url: str, fetched: Fetched) -> None:
-        relevant = self._count.relevant
-        self._count.add(url, fetched.answer)
-        if self._count.relevant > relevant:
-            self.found.append(self._count.fetches)
-
-    def _redirect(self, row: int, source: str, target: str | None) -> Failure | None:
-        """Make a row stand for the target of a redirect; return a Failure if it cannot."""
-        if target is None:
-            return REDIRECT_NOT_HTTP
-        current = self._crawl.store.url(row)
-        if target == current:
-            return REDIRECT_CLOSED if canonicalise(source) == current else None
-        return None if self._crawl.redirect(row, target) else REDIRECT_CLOSED
-
-    def _book(self, row: int, fetched: Fetched) -> Booking:
-        lease = self._crawl.lease_of(row)
-        assert lease is not None
-        verdict = fetched.failure or self.verdicts.of(
-            fetched.probability,
-            fetched.mark,
-            is_missing=fetched.is_missing,
-            is_hidden=fetched.is_hidden,
-            is_query=lease.decision.is_query,
-        )
-        if isinstance(verdict, Failure):
-            return self._crawl.book_failure(row, verdict)
-        links = Outlinks(fetched.urls, fetched.anchors, fetched.actions, fetched.cues)
-        return self._crawl.book_page(row, verdict.relevant, links, text=fetched.text)

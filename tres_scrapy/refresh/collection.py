@@ -84,3 +84,17 @@ def _time(row: dict[str, Any], place: str) -> float | None:
     except ValueError:
         msg = f"{place}: fetched_at {value!r} must be an ISO 8601 time"
         raise CollectionError(msg) from None
+
+
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a file that are objects with a `url`; nothing if there is no file."""
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            try:
+                row = json.loads(line)
+            except ValueError:  # a line of another program
+                continue
+            if isinstance(row, dict) and isinstance(row.get("url"), str):
+                yield row

@@ -12,7 +12,7 @@ from scrapy.crawler import Crawler
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.typed import named
 from tres_scrapy.refresh.settings import RefreshConfig
-from tres_scrapy.refresh.visit_item import VisitItem
+from tres_scrapy.refresh.visit import VisitItem
 from tres_scrapy.url.message import plainly
 from tres_scrapy.url.whole_file import drop_torn_line
 

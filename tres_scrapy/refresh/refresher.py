@@ -1,34 +1,35 @@
-"""The refresher of a collection: it chooses which page to request and records the answers."""
+"""The refresher of a collection, which chooses pages and records answers, and the job it does."""
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from time import time
 from typing import Final
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from tres_scrapy.refresh.collection import KnownPage
+from tres_scrapy.refresh.collection import KnownPage, lines_of
+from tres_scrapy.refresh.main_text import SAME, Copy
 from tres_scrapy.refresh.page_table import (
+    Floats,
     Ints,
     Mask,
     PageTable,
-    arms_of,
     group_name,
     kind_name,
     number,
 )
-from tres_scrapy.refresh.policy import Bounds, IntervalPolicy, PolicySetup, oldest
-from tres_scrapy.refresh.rate import Floats
-from tres_scrapy.refresh.request import PageAnswer, RefreshRequest
-from tres_scrapy.refresh.settings import DAY, POLICIES, RefresherOptions
-from tres_scrapy.refresh.store import PageRow, Store, VisitRow
-from tres_scrapy.refresh.verdict import Validators, judge, settle
-from tres_scrapy.refresh.visit_item import SeenLinks, VisitItem, item_for
+from tres_scrapy.refresh.policy import Bounds, StaticPolicy, oldest
+from tres_scrapy.refresh.settings import DAY, RefresherOptions
+from tres_scrapy.refresh.store import PageRow, Store
+from tres_scrapy.refresh.verdict import ChangeVerdict, Validators, judge, settle
+from tres_scrapy.refresh.visit import PageAnswer, RefreshRequest, SeenLinks, VisitItem
 
-CHECKPOINT: Final = 200  # answers between two commits of the policy's state
+LONGEST_SLEEP: Final = 0.5  # seconds, so that a stop takes effect soon
 
 
 class RefreshRun:
@@ -39,11 +40,11 @@ class RefreshRun:
     """
 
     def __init__(self, store: Store, options: RefresherOptions, now: float) -> None:
-        wanted = (options.budget, options.horizon, options.policy)
+        wanted = (options.budget, options.horizon)
         previous = store.last_started()
         row = store.open_run()
         if row is not None:
-            same = (row.budget, row.horizon, row.policy) == wanted
+            same = (row.budget, row.horizon) == wanted
             over = row.horizon is not None and now >= row.started + row.horizon
             row = row if same and not over else None
         self.resumed = row is not None
@@ -77,9 +78,9 @@ class RefreshRun:
             return 0.0
         return max(0.0, self.started + self.sent * self.horizon / self.budget - now)
 
-    def send(self, page: int, arm: int, now: float, *, conditional: bool) -> int:
+    def send(self, page: int, now: float, *, conditional: bool) -> int:
         """Count a request that leaves; return the number of its visit."""
-        visit = self._store.send(self.id, page, arm, now, conditional=conditional)
+        visit = self._store.send(self.id, page, now, conditional=conditional)
         self.sent += 1
         return visit
 
@@ -87,10 +88,6 @@ class RefreshRun:
         """Forget a request that did not leave."""
         self._store.take_back(visit)
         self.sent -= 1
-
-    def end(self, now: float) -> None:
-        """Close the run."""
-        self._store.end_run(self.id, now)
 
 
 class Refresher:
@@ -109,22 +106,20 @@ class Refresher:
         self.host_of: Ints = number(names)
         self.host_names: list[str] = np.unique(np.array(names, dtype=str)).tolist()
         self.host_places = {name: place for place, name in enumerate(self.host_names)}
-        self.pages = _table(self.rows, self.run.pace)
-        self._out: set[int] = set()  # places of the pages that were requested and not answered
+        self.pages = _table(self.rows)
+        self.out: set[int] = set()  # places of the pages that were requested and not answered
         self._asked = store.pages_of(self.run.id)
         self._ready = np.array([self._ready_at(row) for row in self.rows])
         self._unseen = np.array([row.copy is None and not row.gone for row in self.rows])
         self._links = SeenLinks(store.links()) if options.follow else None
-        self.policy = POLICIES[options.policy](self._setup(int(random.integers(2**31))))
-        if (kept := store.load("network")) is not None:
-            self.policy.restore(kept)
+        self.policy = StaticPolicy(
+            self.pages,
+            self.run.pace,
+            Bounds(options.min_age, options.max_age, options.jitter),
+            int(random.integers(2**31)),
+        )
         self._validators = Validators(store.hosts(), random)
-        self.counts: dict[str, int] = {}
-
-    @property
-    def out(self) -> int:
-        """How many requests have no answer yet."""
-        return len(self._out)
+        self.counts = Counter[str]()
 
     def next(self, now: float, busy: Collection[int] = ()) -> RefreshRequest | None:
         """Return the request to make now; None: no page may be requested now.
@@ -139,14 +134,14 @@ class Refresher:
         if not allowed.any():
             return None
         place = self._select(allowed, now)
-        self.policy.begin(place, now)
+        self.policy.begin(place)
         row = self.rows[place]
         etag, modified = self._validators.choose(self._host(place), row)
         conditional = etag is not None or modified is not None
-        visit = self.run.send(row.id, int(self.pages.arms[place]), now, conditional=conditional)
+        visit = self.run.send(row.id, now, conditional=conditional)
         self._ready[place] = np.inf
         self._asked.add(row.id)
-        self._out.add(place)
+        self.out.add(place)
         return RefreshRequest(visit, place, row.url, etag, modified)
 
     def ready_in(self, now: float, busy: Collection[int] = ()) -> float:
@@ -157,9 +152,9 @@ class Refresher:
     def take_back(self, request: RefreshRequest, now: float) -> None:
         """Forget a request that was not allowed to leave; its page is not tried again soon."""
         self.run.take_back(request.visit)
-        self._out.remove(request.place)
+        self.out.remove(request.place)
         self._ready[request.place] = now + min(self.options.max_age, DAY)
-        self.policy.end(request.place, None, now)
+        self.policy.end()
 
     def book(self, request: RefreshRequest, answer: PageAnswer, now: float) -> VisitItem:
         """Record the answer to a request and return its item."""
@@ -168,35 +163,22 @@ class Refresher:
         observed = settle(row, verdict, now, self.options)
         if not verdict.failed:
             self.pages.see(place, observed, now)
-        self.policy.end(place, observed, now)
+        self.policy.end()
         host = self._host(place)
         self._validators.keep(host, row, answer, verdict)
         row.visits += 1
-        if isinstance(self.policy, IntervalPolicy):
-            row.interval = float(self.policy.intervals[place])
-        item = item_for(request, answer, verdict, row, now)
+        item = _item(request, answer, verdict, row, now)
         links = dict[int, str]()
         if self._links is not None and answer.reading is not None and not verdict.failed:
             links = self._links.take(answer.reading)
         if verdict.before is not None and not verdict.before.loose and row.visits > 1:
             item.found = list(links.values())  # the crawl followed those of the first visit
-        gap = verdict.age if observed is not None else None
-        text = json.dumps(asdict(item))
-        visit = VisitRow(request.visit, now, gap, item.change, answer.status, text, list(links))
-        self.store.book(visit, row, self._validators.record(host))
-        self._out.remove(place)
+        self.store.book(item, now, links, row, self._validators.record(host))
+        self.out.remove(place)
         self._ready[place] = self._ready_at(row)
         self._unseen[place] = row.copy is None and not row.gone
-        self.counts[item.change] = self.counts.get(item.change, 0) + 1
-        if sum(self.counts.values()) % CHECKPOINT == 0:
-            self._keep_state()
+        self.counts[item.change] += 1
         return item
-
-    def end(self, now: float, *, finished: bool) -> None:
-        """Keep what the policy has learned; close the run if it is finished."""
-        self._keep_state()
-        if finished:
-            self.run.end(now)
 
     def rates(self) -> Floats:
         """Return the estimated changes a second of every page, [n]."""
@@ -204,17 +186,6 @@ class Refresher:
 
     def _host(self, place: int) -> str:
         return self.host_names[int(self.host_of[place])]
-
-    def _setup(self, seed: int) -> PolicySetup:
-        rows, options = self.rows, self.options
-        return PolicySetup(
-            self.pages,
-            self.run.pace,
-            Bounds(options.min_age, options.max_age, options.jitter),
-            seed,
-            np.array([float(row.quiet) for row in rows]),
-            np.array([np.nan if row.interval is None else row.interval for row in rows]),
-        )
 
     def _select(self, allowed: Mask, now: float) -> int:
         """Return a page without a copy, else one beyond max_age, else the choice of the policy."""
@@ -234,23 +205,110 @@ class Refresher:
             return row.retry_at
         return max(row.last_seen + self.options.min_age, row.retry_at)
 
-    def _keep_state(self) -> None:
-        if (kept := self.policy.dump()) is not None:
-            self.store.keep("network", kept)
 
-
-def _table(rows: Sequence[PageRow], pace: float) -> PageTable:
+def _table(rows: Sequence[PageRow]) -> PageTable:
     groups = number([group_name(row.url) for row in rows])
     kinds = number([kind_name(row.url) for row in rows])
-    pages = PageTable(np.array([row.weight for row in rows]), groups, (kinds, groups))
+    pages = PageTable(np.array([row.weight for row in rows]), (kinds, groups))
     pages.fetched = np.array([row.last_seen for row in rows])
     pages.changes = np.array([float(row.changes) for row in rows])
     pages.changed_time = np.array([row.changed_time for row in rows])
     pages.quiet_time = np.array([row.quiet_time for row in rows])
-    pages.arms = arms_of(groups, pages.rates(pace), pages.weights)
     return pages
 
 
 def _row(page: KnownPage, now: float) -> PageRow:
     seen = now if page.fetched is None else min(page.fetched, now)
     return PageRow(0, page.url, page.weight, seen, seen, copy=page.copy)
+
+
+def _item(
+    request: RefreshRequest, answer: PageAnswer, verdict: ChangeVerdict, row: PageRow, now: float
+) -> VisitItem:
+    """Return the item of a visit after its page's row was updated."""
+    item = VisitItem(row.url, verdict.change, request.visit, answer.status, answer.url)
+    item.fetched_at, item.changed_at = _iso(now), _iso(row.last_change)
+    item.age, item.distance = verdict.age, verdict.distance
+    item.old_hash, item.new_hash = _hex(verdict.before), _hex(row.copy)
+    item.visits, item.changes = row.visits, row.changes
+    item.error = answer.error
+    if answer.reading is not None and not verdict.failed and verdict.change != SAME:
+        item.title, item.text = answer.reading.title, answer.reading.text
+    return item
+
+
+def _iso(seconds: float | None) -> str:
+    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def _hex(copy: Copy | None) -> str:
+    return copy.hash.hex() if copy is not None else ""
+
+
+class RefreshJob:
+    """Leads the runs of one process: with `watch` a run follows the one before."""
+
+    def __init__(
+        self, store: Store, options: RefresherOptions, known: Iterable[KnownPage], *, watch: bool
+    ) -> None:
+        self.store, self.watch = store, watch
+        self._options = options
+        self.refresher = Refresher(store, options, known, time())
+
+    def over(self) -> bool:
+        """Return whether the job is done; with `watch` start the next run instead."""
+        refresher, now = self.refresher, time()
+        # Without a horizon the job does not wait: pages that are not ready are left to another run.
+        longest = 0.0 if refresher.run.horizon is None else float("inf")
+        ready = refresher.ready_in(now)
+        if not refresher.run.spent(now) and (ready == 0 or ready < longest):
+            return False
+        if refresher.out or not self.watch:
+            return not refresher.out
+        if refresher.run.wait_for_end(now) <= 0:
+            self.store.end_run(refresher.run.id, now)
+            self.refresher = Refresher(self.store, self._options, (), now)
+        return False
+
+    def next(self, resting: Iterable[str], limit: int, host_limit: int) -> RefreshRequest | None:
+        """Return the request to make now; `resting` are the hosts whose delay is not over.
+
+        At most `limit` requests are open at a time, and `host_limit` to one host.
+        """
+        refresher = self.refresher
+        if len(refresher.out) >= limit:
+            return None
+        places = refresher.host_places
+        counts = Counter(int(refresher.host_of[place]) for place in refresher.out)
+        busy = {host for host, count in counts.items() if count >= host_limit}
+        busy |= {places[name] for name in resting if name in places}
+        return refresher.next(time(), sorted(busy))
+
+    def sleep(self) -> float:
+        """Return the seconds to wait for an answer before asking for the next request."""
+        return min(max(self.refresher.run.wait(time()), 0.01), LONGEST_SLEEP)
+
+    def undelivered(self, output: Path) -> list[VisitItem]:
+        """Return the items that a killed process recorded but did not write to its output."""
+        items = {(item.url, item.fetched_at): item for item in self.store.outbox()}
+        for row in lines_of(output) if items else ():
+            item = items.pop((row["url"], row.get("fetched_at", "")), None)
+            if item is not None:
+                self.store.delivered(item.visit)
+        return list(items.values())
+
+    def plan(self) -> str:
+        """Return one line about the run that starts."""
+        refresher, run = self.refresher, self.refresher.run
+        return (
+            f"{len(refresher.rows)} pages ({refresher.added} new), "
+            f"{run.budget - run.sent} of {run.budget} requests left"
+            + (f" in {run.wait_for_end(time()):.0f} s" if run.horizon else "")
+            + (", resuming the previous run" if run.resumed else "")
+        )
+
+    def figures(self) -> str:
+        """Return one line about the answers so far."""
+        run, counts = self.refresher.run, self.refresher.counts
+        found = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+        return f"{run.sent} of {run.budget} requests: {found or 'no answer yet'}"

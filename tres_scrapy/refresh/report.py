@@ -1,4 +1,4 @@
-"""The report of a refresh: freshness, requests by arm and estimated change rates."""
+"""The report of a refresh: freshness, requests by group of pages, and estimated change rates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.refresh.page_table import group_name
-from tres_scrapy.refresh.policy import IntervalPolicy
 from tres_scrapy.refresh.refresher import Refresher
 from tres_scrapy.refresh.settings import DAY
 from tres_scrapy.refresh.text_change import PageChange
@@ -48,7 +47,8 @@ NARROWEST: Final = 3.2  # the axis ends at least at so many times the middle of 
 WIDE: Final = 300  # and from so many times on has a tick only at each power of ten
 TEMPLATE: Final = "refresh/report.html.jinja"
 POINTS: Final = 80  # of the line of freshness
-ARMS: Final = 20  # in the chart, those with most requests
+GROUPS: Final = 20  # in the chart, those with most requests
+SHOWN_GROUPS: Final = 64  # in the table
 PAGES: Final = 25  # in the table
 GOOD: Final = ("unchanged", "minor", "changed", "new")
 
@@ -59,14 +59,13 @@ class PastVisit:
 
     place: int
     time: float
-    gap: float | None
     change: str
     conditional: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
-    """The pages of an arm and the results of their visits."""
+class Group:
+    """The pages of one host and first folder, and the results of their visits."""
 
     name: str
     pages: int
@@ -80,10 +79,10 @@ def write_report(
 ) -> None:
     """Write the report, with these changes, as one HTML file that needs no network."""
     visits = history(refresher)
-    arms = arms_of(refresher, visits)
+    groups = groups_of(refresher, visits)
     text = chart_page(
         TEMPLATE,
-        _charts(refresher, visits, arms, now),
+        _charts(refresher, visits, groups, now),
         refresher=refresher,
         now=_time(now),
         started=_time(refresher.run.started),
@@ -91,7 +90,8 @@ def write_report(
         kinds=list(COLOURS),
         not_modified=sum(visit.conditional and visit.change == "unchanged" for visit in visits),
         fresh=expected_freshness(refresher, visits, np.array([now]))[0] if visits else None,
-        arms=arms,
+        groups=groups[:SHOWN_GROUPS],
+        left_out=max(0, len(groups) - SHOWN_GROUPS),
         pages=_pages(refresher, now),
         changes=changes,
         web_link=web_link,
@@ -103,8 +103,8 @@ def history(refresher: Refresher) -> list[PastVisit]:
     """Return all answered visits of the collection in order of time."""
     places = {row.id: place for place, row in enumerate(refresher.rows)}
     return [
-        PastVisit(places[page], time, gap, change, bool(conditional))
-        for page, _, time, gap, change, conditional in refresher.store.history()
+        PastVisit(places[page], time, change, bool(conditional))
+        for page, time, change, conditional in refresher.store.history()
         if page in places
     ]
 
@@ -133,44 +133,41 @@ def expected_freshness(
     return shares
 
 
-def arms_of(refresher: Refresher, visits: list[PastVisit]) -> list[Arm]:
-    """Return the arms, those with most requests first."""
+def groups_of(refresher: Refresher, visits: list[PastVisit]) -> list[Group]:
+    """Return the groups of pages, those with most requests first."""
     pages, rates = refresher.pages, refresher.rates() * DAY
-    names: dict[int, Counter[str]] = {}
-    for place, row in enumerate(refresher.rows):
-        names.setdefault(int(pages.arms[place]), Counter())[group_name(row.url)] += 1
-    found: dict[int, Counter[str]] = {arm: Counter() for arm in names}
+    names = [group_name(row.url) for row in refresher.rows]
+    found = {name: Counter[str]() for name in names}
     for visit in visits:
-        found[int(pages.arms[visit.place])][visit.change] += 1
-    arms = []
-    for arm, groups in names.items():
-        inside = pages.arms == arm
-        more = f" and {len(groups) - 1} more" if len(groups) > 1 else ""
-        arms.append(
-            Arm(
-                groups.most_common(1)[0][0] + more,
-                int(inside.sum()),
-                float(pages.weights[inside].mean()),
-                _number(float(rates[inside].mean())),
-                found[arm],
-            )
+        found[names[visit.place]][visit.change] += 1
+    count, weights, sums = (
+        np.bincount(pages.levels[-1], column) for column in (None, pages.weights, rates)
+    )
+    groups = [
+        Group(
+            name,
+            int(count[number]),
+            float(weights[number] / count[number]),
+            _number(float(sums[number] / count[number])),
+            found[name],
         )
-    return sorted(arms, key=lambda arm: (-arm.found.total(), arm.name))
+        for name, number in dict(zip(names, pages.levels[-1].tolist(), strict=True)).items()
+    ]
+    return sorted(groups, key=lambda group: (-group.found.total(), group.name))
 
 
 def _pages(refresher: Refresher, now: float) -> list[dict[str, Any]]:
     """Return the pages that are due first, with their state."""
     rates = refresher.rates() * DAY
-    policy = refresher.policy
-    intervals = policy.intervals if isinstance(policy, IntervalPolicy) else None
-    due = refresher.pages.fetched + (intervals if intervals is not None else 0)
+    intervals = refresher.policy.intervals
+    due = refresher.pages.fetched + intervals
     due = np.maximum(due, [row.retry_at for row in refresher.rows])
     return [
         {
             "url": refresher.rows[place].url,
             "last": _time(refresher.rows[place].last_seen),
-            "due": _time(float(due[place])) if intervals is not None else "",
-            "interval": _span(float(intervals[place])) if intervals is not None else "",
+            "due": _time(float(due[place])),
+            "interval": _span(float(intervals[place])),
             "rate": _number(float(rates[place])),
             "changes": refresher.rows[place].changes,
             "visits": refresher.rows[place].visits,
@@ -194,7 +191,7 @@ def _state(refresher: Refresher, place: int, now: float) -> str:
 
 
 def _charts(
-    refresher: Refresher, visits: list[PastVisit], arms: list[Arm], now: float
+    refresher: Refresher, visits: list[PastVisit], groups: list[Group], now: float
 ) -> list[Chart]:
     if not visits:
         return []
@@ -204,7 +201,7 @@ def _charts(
     freshness = expected_freshness(refresher, visits, moments)
     return [
         freshness_chart((moments - moments[0]) / unit, name, freshness),
-        arms_chart({arm.name: arm.found for arm in arms[:ARMS]}),
+        groups_chart({group.name: group.found for group in groups[:GROUPS]}),
         rates_chart(refresher.rates() * DAY),
     ]
 
@@ -245,20 +242,19 @@ def freshness_chart(ages: NDArray[np.float64], unit: str, freshness: NDArray[np.
     )
 
 
-def arms_chart(arms: Mapping[str, Counter[str]]) -> Chart:
-    """Return the requests of each arm by what they found."""
+def groups_chart(groups: Mapping[str, Counter[str]]) -> Chart:
+    """Return the requests of each group by what they found."""
     data = []
     for kind, colour in COLOURS.items():
-        counts = [found[kind] for found in arms.values()]
+        counts = [found[kind] for found in groups.values()]
         if any(counts):
-            data.append(bars([_short(name) for name in arms], counts, kind, colour))
+            data.append(bars([_short(name) for name in groups], counts, kind, colour))
     return Chart(
-        "arms",
+        "groups",
         "Where did the requests go?",
-        "The arms with most requests. An arm is the pages of one host and folder, or several such "
-        "groups with similar rates.",
+        "The groups with most requests. A group is the pages of one host and first folder.",
         data,
-        bar_layout(len(arms), "requests", barmode="stack", showlegend=True),
+        bar_layout(len(groups), "requests", barmode="stack", showlegend=True),
     )
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, Group, Setting, part, setting
-from tres_scrapy.config.guest import offered
 from tres_scrapy.config.option import Options
-from tres_scrapy.config.parser import duration, flag, one_of, whole
+from tres_scrapy.config.parser import duration, flag, whole
 from tres_scrapy.config.typed import named, typed
-from tres_scrapy.refresh.policy import PagePolicy, PolicySetup, StaticPolicy
 
 DAY: Final = 86_400.0  # seconds
 # Settings of the crawl that mean the same here
@@ -32,11 +29,6 @@ SHARED = (
     "web_log",
 )
 
-POLICIES: Final[dict[str, Callable[[PolicySetup], PagePolicy]]] = {
-    "static": lambda setup: StaticPolicy(setup.pages, setup.pace, setup.bounds, setup.seed),
-    **{name: make for more in offered("refresh_policies") for name, make in more.items()},
-}
-
 
 @dataclass(frozen=True)
 class RefresherOptions:
@@ -46,7 +38,6 @@ class RefresherOptions:
     horizon: float | None = setting(
         duration, None, "time over which they are spread, such as 6h; unset: made at once"
     )
-    policy: str = setting(one_of(*POLICIES), "static", "who chooses the next page")
     min_age: float = setting(duration, 60.0, "a page is not asked for again before this time")
     max_age: float = setting(
         duration, 30 * DAY, "a page is asked for first when its copy is this old"
@@ -78,9 +69,6 @@ class RefreshConfig(Options):
     )
     refresher: RefresherOptions = part(RefresherOptions, Group.REFRESH)
     watch: bool = setting(flag, False, "whether another horizon follows the one before")
-    stepped: bool = setting(
-        flag, False, "whether time goes by requests: for benchmarks on a changing web that does so"
-    )
     store: Path | None = setting(Path, None, "SQLite file; unset: COLLECTION.refresh.sqlite")
     output: Path | None = setting(Path, None, "items; unset: COLLECTION.refresh.jsonl")
     found: Path | None = setting(
@@ -101,11 +89,10 @@ class RefreshConfig(Options):
                 f"{named('TRES_REFRESH_MIN_AGE')} {self.refresher.min_age:g} s must not be above "
                 f"max_age, {self.refresher.max_age:g} s"
             )
-        for name in ("watch", "stepped"):
-            if getattr(self, name) and self.refresher.horizon is None:
-                raise ConfigError(
-                    f"{typed(name, True)} needs a horizon: add {typed('horizon', 'TIME')}"
-                )
+        if self.watch and self.refresher.horizon is None:
+            raise ConfigError(
+                f"{typed('watch', True)} needs a horizon: add {typed('horizon', 'TIME')}"
+            )
 
     def require_collection(self) -> Path:
         """Return the file of the collection; raise ConfigError without the setting."""

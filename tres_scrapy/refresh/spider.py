@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from time import monotonic
+from time import monotonic, time
 from typing import Any, Final, Self
 
 from scrapy import Request, Spider, signals
@@ -23,14 +23,20 @@ from tres_scrapy.extensions.ending import NO_PAGE
 from tres_scrapy.page.encoding import decoded
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.refresh.collection import read_collection
-from tres_scrapy.refresh.job import RefreshJob
 from tres_scrapy.refresh.main_text import PDFS
 from tres_scrapy.refresh.pipeline import RefreshPipeline
-from tres_scrapy.refresh.request import NOT_MODIFIED, PageAnswer, RefreshRequest, answer_of
+from tres_scrapy.refresh.refresher import RefreshJob
 from tres_scrapy.refresh.settings import RefreshConfig
 from tres_scrapy.refresh.store import Store
 from tres_scrapy.refresh.text_change import page_changes
-from tres_scrapy.refresh.visit_item import VisitItem
+from tres_scrapy.refresh.verdict import ERROR
+from tres_scrapy.refresh.visit import (
+    NOT_MODIFIED,
+    PageAnswer,
+    RefreshRequest,
+    VisitItem,
+    answer_of,
+)
 
 STORE_FAILED: Final = "store_failed"
 SETTINGS: Final[dict[Any, Any]] = {  # the spider handles failures itself
@@ -73,7 +79,6 @@ class RefreshSpider(Spider):
             config.options(len(known), shared),
             known,
             watch=config.watch,
-            stepped=config.stepped,
         )
         self._answered = asyncio.Event()
         self._said = monotonic()
@@ -84,7 +89,7 @@ class RefreshSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         for item in self.job.undelivered(self.config.beside(self.config.output, "jsonl")):
             yield item
-        self.job.refresher.run.start(self.job.now())
+        self.job.refresher.run.start(time())
         logger.info("%s", self.job.plan())
         while not self.job.over():
             request = self._next()
@@ -112,24 +117,23 @@ class RefreshSpider(Spider):
         request: RefreshRequest = failure.request.cb_kwargs["request"]  # type: ignore[attr-defined]
         if isinstance(failure.value, IgnoreRequest):
             logger.info("%s skipped: %s", request.url, failure.getErrorMessage())
-            self.job.take_back(request)
+            self.job.refresher.take_back(request, time())
             self._answered.set()
             return None
         return self._book(request, PageAnswer(None, type(failure.value).__name__))
 
     def closed(self, reason: str) -> None:
         """Log the figures and write the report; a run that was interrupted stays open."""
-        now = self.job.now()
+        now, run = time(), self.job.refresher.run
         PDFS.close()
         if reason != STORE_FAILED:
-            finished = reason in {"finished", NO_PAGE} and not self.config.watch
-            self.job.refresher.end(now, finished=finished)
+            if reason in {"finished", NO_PAGE} and not self.config.watch:
+                self.job.store.end_run(run.id, now)
             path = self.config.beside(self.config.report, "html")
             from tres_scrapy.refresh.report import write_report  # noqa: PLC0415 - slow to import
 
             output = self.config.beside(self.config.output, "jsonl")
-            began = self.job.refresher.run.started
-            changes = page_changes(output, self.config.require_collection(), began)
+            changes = page_changes(output, self.config.require_collection(), run.started)
             write_report(path, self.job.refresher, now, changes)
             logger.info("%s; the report is %s", self.job.figures(), path)
         self.job.store.close()
@@ -156,7 +160,7 @@ class RefreshSpider(Spider):
     def _book(self, request: RefreshRequest, answer: PageAnswer) -> VisitItem | None:
         self._answered.set()
         try:
-            item = self.job.book(request, answer)
+            item = self.job.refresher.book(request, answer, time())
         except sqlite3.Error as error:
             self._stop(error)
             return None
@@ -184,7 +188,7 @@ class RefreshSpider(Spider):
             self.job.store.delivered(item.visit)
 
     def _idle(self) -> None:
-        if self.job.only_errors():
+        if set(self.job.refresher.counts) == {ERROR}:
             raise CloseSpider(NO_PAGE)
 
     def _log_progress(self) -> None:

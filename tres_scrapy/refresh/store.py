@@ -5,19 +5,21 @@ A request is committed before it leaves, its result in one more transaction.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
 from tres_scrapy.config.typed import typed
 from tres_scrapy.refresh.collection import CollectionError
 from tres_scrapy.refresh.main_text import Copy
+from tres_scrapy.refresh.visit import VisitItem
 from tres_scrapy.run.database import Access, Schema, SqliteFileError
 
 PAGE: Final = """\
 id, url, weight, first_seen, last_seen, last_change, hash, sketch, loose, etag, modified, visits,
-quiet, changes, quiet_time, changed_time, misses, errors, retry_at, gone, interval"""
+quiet, changes, quiet_time, changed_time, misses, errors, retry_at, gone"""
 
 
 @dataclass(slots=True)
@@ -42,15 +44,14 @@ class PageRow:
     errors: int = 0  # failures in a row
     retry_at: float = 0.0
     gone: bool = False
-    interval: float | None = None
 
     @classmethod
     def read(cls, values: Sequence[Any]) -> Self:
         """Return the page of a row of the table."""
         *first, digest, sketch, loose = values[:9]
         copy = None if digest is None else Copy(digest, sketch, bool(loose))
-        *rest, gone, interval = values[9:]
-        return cls(*[*first, copy, *rest, bool(gone), interval])
+        *rest, gone = values[9:]
+        return cls(*[*first, copy, *rest, bool(gone)])
 
     def values(self) -> tuple[Any, ...]:
         """Return the columns in the order of PAGE."""
@@ -75,26 +76,12 @@ class RunRow:
     started: float
     budget: int
     horizon: float | None
-    policy: str
-
-
-@dataclass(frozen=True, slots=True)
-class VisitRow:
-    """The result of a visit, with its item as JSON and the hashes of its new links."""
-
-    id: int
-    answered: float
-    gap: float | None
-    change: str
-    status: int | None
-    item: str
-    links: list[int] = field(default_factory=list)
 
 
 SCHEMA = Schema(
     noun="store of a collection",
     application=int.from_bytes(b"TRsh", "big"),
-    version=1,
+    version=2,
     tables="""\
 CREATE TABLE page (
     id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, weight REAL NOT NULL,
@@ -104,24 +91,23 @@ CREATE TABLE page (
     changes INTEGER NOT NULL DEFAULT 0, quiet_time REAL NOT NULL DEFAULT 0,
     changed_time REAL NOT NULL DEFAULT 0, misses INTEGER NOT NULL DEFAULT 0,
     errors INTEGER NOT NULL DEFAULT 0, retry_at REAL NOT NULL DEFAULT 0,
-    gone INTEGER NOT NULL DEFAULT 0, interval REAL
+    gone INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE host (
     name TEXT PRIMARY KEY, honest INTEGER NOT NULL DEFAULT 0, lies INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE run (
     id INTEGER PRIMARY KEY, started REAL NOT NULL, budget INTEGER NOT NULL, horizon REAL,
-    policy TEXT NOT NULL, ended REAL
+    ended REAL
 );
 CREATE TABLE visit (
-    id INTEGER PRIMARY KEY, run INTEGER NOT NULL, page INTEGER NOT NULL, arm INTEGER NOT NULL,
-    sent REAL NOT NULL, answered REAL, gap REAL, change TEXT, status INTEGER,
+    id INTEGER PRIMARY KEY, run INTEGER NOT NULL, page INTEGER NOT NULL,
+    sent REAL NOT NULL, answered REAL, change TEXT, status INTEGER,
     conditional INTEGER NOT NULL
 );
 CREATE INDEX visit_of_run ON visit (run);
 CREATE TABLE outbox (visit INTEGER PRIMARY KEY, item TEXT NOT NULL);
 CREATE TABLE link (hash INTEGER PRIMARY KEY);
-CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """,
 )
 LOST = "lost"  # the change of a request whose answer was lost in a kill
@@ -143,7 +129,7 @@ class Store:
 
     def add_pages(self, pages: Iterable[PageRow]) -> int:
         """Add the pages whose URLs are new, under new ids; return how many were added."""
-        marks = ", ".join("?" * 21)
+        marks = ", ".join("?" * 20)
         before = self._one("SELECT count(*) FROM page")
         with self._connection.transaction():
             rows = ((None, *page.values()[1:]) for page in pages)
@@ -165,11 +151,9 @@ class Store:
 
     def open_run(self) -> RunRow | None:
         """Return the last run if it has not ended."""
-        query = (
-            "SELECT id, started, budget, horizon, policy, ended FROM run ORDER BY id DESC LIMIT 1"
-        )
+        query = "SELECT id, started, budget, horizon, ended FROM run ORDER BY id DESC LIMIT 1"
         row = self._connection.execute(query).fetchone()
-        return RunRow(*row[:5]) if row is not None and row[5] is None else None
+        return RunRow(*row[:4]) if row is not None and row[4] is None else None
 
     def last_started(self) -> float | None:
         """Return the start of the last run that has ended."""
@@ -177,15 +161,15 @@ class Store:
         started: float | None = self._one(query)
         return started
 
-    def begin_run(self, started: float, budget: int, horizon: float | None, policy: str) -> RunRow:
+    def begin_run(self, started: float, budget: int, horizon: float | None) -> RunRow:
         """Begin a run; end one that is still open."""
         with self._connection.transaction() as connection:
             connection.execute("UPDATE run SET ended = ? WHERE ended IS NULL", (started,))
             cursor = connection.execute(
-                "INSERT INTO run (started, budget, horizon, policy) VALUES (?, ?, ?, ?)",
-                (started, budget, horizon, policy),
+                "INSERT INTO run (started, budget, horizon) VALUES (?, ?, ?)",
+                (started, budget, horizon),
             )
-        return RunRow(int(cursor.lastrowid or 0), started, budget, horizon, policy)
+        return RunRow(int(cursor.lastrowid or 0), started, budget, horizon)
 
     def start_run(self, run: int, started: float) -> None:
         """Set the start of a run."""
@@ -211,11 +195,11 @@ class Store:
         query = "SELECT DISTINCT page FROM visit WHERE run = ? AND change IS NOT ?"
         return {page for (page,) in self._connection.execute(query, (run, LOST))}
 
-    def send(self, run: int, page: int, arm: int, sent: float, *, conditional: bool) -> int:
+    def send(self, run: int, page: int, sent: float, *, conditional: bool) -> int:
         """Add the visit of a request that leaves; return its number."""
         cursor = self._connection.execute(
-            "INSERT INTO visit (run, page, arm, sent, conditional) VALUES (?, ?, ?, ?, ?)",
-            (run, page, arm, sent, int(conditional)),
+            "INSERT INTO visit (run, page, sent, conditional) VALUES (?, ?, ?, ?)",
+            (run, page, sent, int(conditional)),
         )
         return int(cursor.lastrowid or 0)
 
@@ -223,13 +207,20 @@ class Store:
         """Delete a visit whose request did not leave."""
         self._connection.execute("DELETE FROM visit WHERE id = ?", (visit,))
 
-    def book(self, visit: VisitRow, page: PageRow, hosts: dict[str, Host]) -> None:
-        """Write the result of a visit with its page, host, item and links in one transaction."""
+    def book(
+        self,
+        item: VisitItem,
+        answered: float,
+        links: Iterable[int],
+        page: PageRow,
+        hosts: dict[str, Host],
+    ) -> None:
+        """Write a visit's result, item and new links, its page and host in one transaction."""
         columns = ", ".join(f"{name.strip()} = ?" for name in PAGE.split(",")[2:])
         with self._connection.transaction() as connection:
             connection.execute(
-                "UPDATE visit SET answered = ?, gap = ?, change = ?, status = ? WHERE id = ?",
-                (visit.answered, visit.gap, visit.change, visit.status, visit.id),
+                "UPDATE visit SET answered = ?, change = ?, status = ? WHERE id = ?",
+                (answered, item.change, item.status, item.visit),
             )
             connection.execute(
                 f"UPDATE page SET {columns} WHERE id = ?",  # noqa: S608 - our own names
@@ -239,14 +230,17 @@ class Store:
                 "INSERT OR REPLACE INTO host VALUES (?, ?, ?)",
                 [(name, host.honest, host.lies) for name, host in hosts.items()],
             )
-            connection.execute("INSERT INTO outbox VALUES (?, ?)", (visit.id, visit.item))
+            connection.execute(
+                "INSERT INTO outbox VALUES (?, ?)", (item.visit, json.dumps(asdict(item)))
+            )
             connection.executemany(
-                "INSERT OR IGNORE INTO link VALUES (?)", [(link,) for link in visit.links]
+                "INSERT OR IGNORE INTO link VALUES (?)", [(link,) for link in links]
             )
 
-    def outbox(self) -> list[tuple[int, str]]:
+    def outbox(self) -> list[VisitItem]:
         """Return the items that the pipelines may not have received, by visit."""
-        return list(self._connection.execute("SELECT visit, item FROM outbox ORDER BY visit"))
+        rows = self._connection.execute("SELECT item FROM outbox ORDER BY visit")
+        return [VisitItem(**json.loads(text)) for (text,) in rows]
 
     def delivered(self, visit: int) -> None:
         """Delete the item of a visit: the pipelines have processed it."""
@@ -257,22 +251,13 @@ class Store:
         return {link for (link,) in self._connection.execute("SELECT hash FROM link")}
 
     def history(self) -> list[tuple[Any, ...]]:
-        """Return page, arm, answered, gap, change and conditional of every answered visit."""
+        """Return page, time, change and conditional of every answered visit."""
         return list(
             self._connection.execute(
-                "SELECT page, arm, answered, gap, change, conditional FROM visit "
+                "SELECT page, answered, change, conditional FROM visit "
                 "WHERE answered IS NOT NULL ORDER BY answered"
             )
         )
-
-    def load(self, name: str) -> bytes | None:
-        """Return the value kept under a name."""
-        value: bytes | None = self._one("SELECT value FROM state WHERE name = ?", name)
-        return value
-
-    def keep(self, name: str, value: bytes) -> None:
-        """Keep a value under a name."""
-        self._connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, value))
 
     def _one(self, query: str, *values: Any) -> Any:
         row = self._connection.execute(query, values).fetchone()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
@@ -12,6 +10,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any, Final, NamedTuple
 
+from tres_scrapy.refresh.collection import lines_of
 from tres_scrapy.refresh.main_text import MINOR, OTHER
 from tres_scrapy.url.canonical import canonicalise
 
@@ -56,7 +55,7 @@ def page_changes(output: Path, collection: Path, since: float) -> list[PageChang
     found = deque(
         (
             (visit["url"], visit["fetched_at"])
-            for visit in _lines(output)
+            for visit in lines_of(output)
             if visit.get("change") in {OTHER, MINOR} and _time(visit) >= since
         ),
         maxlen=SHOWN,
@@ -64,11 +63,11 @@ def page_changes(output: Path, collection: Path, since: float) -> list[PageChang
     wanted, urls = set(found), {url for url, _ in found}
     texts = {
         url: str(page["text"])
-        for page in _lines(collection)
+        for page in lines_of(collection)
         if page.get("text") and (url := canonicalise(str(page["url"]))) in urls
     }
     pairs = []
-    for visit in _lines(output):
+    for visit in lines_of(output):
         url, text = visit["url"], visit.get("text")
         if (url, visit.get("fetched_at")) in wanted:
             pairs.append((visit, texts.get(url)))
@@ -122,20 +121,6 @@ def _change(visit: dict[str, Any], old: str | None) -> PageChange:
         places[:PLACES],
         max(0, len(places) - PLACES),
     )
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a file that are objects with a `url`; nothing if there is no file."""
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            try:
-                row = json.loads(line)
-            except ValueError:  # a line of another program
-                continue
-            if isinstance(row, dict) and isinstance(row.get("url"), str):
-                yield row
 
 
 def _time(visit: dict[str, Any]) -> float:

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tres_scrapy.refresh.main_text import MINOR, OTHER, SAME, Copy, compare, distance
-from tres_scrapy.refresh.request import NOT_MODIFIED, PageAnswer, RefreshRequest
 from tres_scrapy.refresh.settings import RefresherOptions
 from tres_scrapy.refresh.store import Host, PageRow
+from tres_scrapy.refresh.visit import NOT_MODIFIED, PageAnswer, RefreshRequest
 
 NEW, GONE, ERROR = "new", "gone", "error"
 MISSING: Final = (404, 410)

@@ -142,9 +142,6 @@ class Acquired:
     def __len__(self) -> int:
         return len(self.words)
 
-    def __contains__(self, word: str) -> bool:
-        return word in self._numbers
-
     @property
     def tf(self) -> Ints:
         """Occurrences of each keyword, [words]."""

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from tres_scrapy.config.declaration import Group, setting
-from tres_scrapy.config.guest import offered
 from tres_scrapy.config.option import Options
-from tres_scrapy.config.parser import flag, number, one_of, whole
-from tres_scrapy.surface.selector import Recapture, Selector
-
-# By name; the argument of each is the seed of random choices.
-SELECTORS: Final[dict[str, Callable[[int], Selector]]] = {
-    "recapture": lambda seed: Recapture(),
-    **{name: make for more in offered("selectors") for name, make in more.items()},
-}
+from tres_scrapy.config.parser import flag, number, whole
 
 
 @dataclass(frozen=True)
@@ -29,9 +19,6 @@ class SurfaceOptions(Options):
     prefix = "TRES_SURFACE_"
     group = Group.SURFACE
 
-    selector: str = setting(
-        one_of(*SELECTORS), "recapture", "who chooses what a search box is asked next"
-    )
     queries: int = setting(whole(1), 100, "queries to a site at most")
     pages: int = setting(whole(1), 10, "pages of results read of a query at most")
     min_yield: float = setting(

@@ -31,12 +31,10 @@ from tres_scrapy.surface.search_box import (
     find_interface,
     read_description,
 )
-from tres_scrapy.surface.settings import SELECTORS, SurfaceOptions
+from tres_scrapy.surface.settings import SurfaceOptions
 from tres_scrapy.surface.surfacing import SearchedSite, Surfacing, single_words
 
 NO_SEARCH: Final = "no_search"  # the finish reason if no seed has a usable search box
-FIRST: Final = 5  # keywords of the topic that are asked before any word of a record
-MIN_DF: Final = 2  # records that must hold a word before it is asked
 
 logger = logging.getLogger(__name__)
 Outputs = Iterator["Request | FoundRecord"]
@@ -75,7 +73,6 @@ class SurfaceSpider(TresSpider):
                 "`tres`"
             )
         spider.config = SurfaceOptions.of(crawler.settings)
-        SELECTORS[spider.config.selector](0)  # now: it may need a package that is not installed
         spider.follow_every_link = spider.config.follow
         spider.random_seed = Config.of(crawler.settings).random_seed
         spider.hosts, spider.unopened, spider.asking, spider.queries = set(), 0, 0, 0
@@ -141,12 +138,9 @@ class SurfaceSpider(TresSpider):
         self.asking += 1
         config = self.config
         surfacing = Surfacing(
-            SELECTORS[config.selector](self.random_seed),
             single_words(self._session.judge.keywords),
-            first=FIRST,
             budget=config.queries,
             min_yield=config.min_yield,
-            min_df=MIN_DF,
         )
         site = SearchedSite(row, urlsplit(url).netloc, interface, surfacing, self.random_seed)
         logger.info("%s: asking %s (found by %s)", site.host, interface.action, interface.sign)

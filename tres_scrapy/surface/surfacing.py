@@ -13,8 +13,10 @@ from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.surface.acquired import Acquired, Ints, Record
 from tres_scrapy.surface.result_page import Hit, ResultReader
 from tres_scrapy.surface.search_box import Interface
-from tres_scrapy.surface.selector import Selector, Trial, Trials
+from tres_scrapy.surface.selector import Trial, expected_new, features
 
+FIRST: Final = 5  # keywords of the topic that are asked before any word of a record
+MIN_DF: Final = 2  # records that must hold a word before it is asked
 WINDOW: Final = 10  # queries over which the yield is averaged
 
 BUDGET, DRY, NO_KEYWORD = "query_budget", "dry", "no_keyword"
@@ -26,31 +28,27 @@ MOST_FAILURES: Final = 3  # in a row, until a site is left
 class Surfacing:
     """Chooses the next keyword and learns from each answer.
 
-    First it asks the `seeds` in order, `first` of them or all. Then it asks the best candidate: a
-    word that at least `min_df` acquired records hold, if there is one. It ends after `budget`
-    queries, without candidates, or when the last ten queries returned on average fewer than
-    `min_yield` new records; `ended` is the reason.
+    First it asks `first` of the `seeds` in order. Then it asks the best candidate: a word that at
+    least MIN_DF acquired records hold, if there is one. It ends after `budget` queries, without
+    candidates, or when the last ten queries returned on average fewer than `min_yield` new records;
+    `ended` is the reason.
     """
 
     def __init__(
         self,
-        selector: Selector,
         seeds: Iterable[str],
         *,
-        first: int | None = None,
-        budget: int | None = None,
+        budget: int,
+        first: int = FIRST,
         min_yield: float = 0.0,
-        min_df: int = 1,
     ) -> None:
         self.acquired = Acquired()
-        self.trials = Trials()
+        self.trials: list[Trial] = []
         self.ended = ""
-        self._selector = selector
         self._seeds = deque(dict.fromkeys(seeds))
-        self._first = len(self._seeds) if first is None else first
+        self._first = first
         self._budget = budget
         self._min_yield = min_yield
-        self._min_df = min_df
         self._asked: set[str] = set()
 
     def next(self) -> str | None:
@@ -73,22 +71,18 @@ class Surfacing:
         from before the answer.
         """
         acquired = self.acquired
-        number = np.array([acquired.number(word)])
-        share = float(acquired.df[number[0]]) / max(acquired.records, 1)
-        frozen = self._selector.describe(acquired, number)
-        new, found = len(records), len(records) + len(again)
-        sightings = acquired.recaptures.sightings(number)
-        self.trials.add(
-            Trial(int(number[0]), frozen, share, acquired.records, found, new, sightings)
-        )
-        acquired.recaptures.again(int(number[0]), again)
+        number = acquired.number(word)
+        row = np.array([number])
+        sightings = acquired.recaptures.sightings(row)
+        self.trials.append(Trial(number, features(acquired, row), sightings, len(records)))
+        acquired.recaptures.again(number, again)
         acquired.add(records)
 
     def candidates(self) -> Ints:
         """Return the numbers of the candidates C."""
         df = self.acquired.df.copy()
-        df[self.trials.numbers] = 0
-        often = np.flatnonzero(df >= self._min_df)
+        df[[trial.number for trial in self.trials]] = 0
+        often = np.flatnonzero(df >= MIN_DF)
         return often if len(often) else np.flatnonzero(df)
 
     def _seed(self) -> str | None:
@@ -101,13 +95,13 @@ class Surfacing:
         candidates = self.candidates()
         if not len(candidates):
             return None
-        values = self._selector.values(self.acquired, self.trials, candidates)
+        values = expected_new(self.acquired, self.trials, candidates)
         return self.acquired.words[int(candidates[values.argmax()])]
 
     def _limit(self) -> str:
-        if self._budget is not None and len(self.trials) >= self._budget:
+        if len(self.trials) >= self._budget:
             return BUDGET
-        last = self.trials.rows[-WINDOW:]
+        last = self.trials[-WINDOW:]
         if len(last) == WINDOW and sum(trial.new for trial in last) < self._min_yield * WINDOW:
             return DRY
         return ""

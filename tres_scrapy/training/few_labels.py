@@ -17,8 +17,7 @@ from tres_scrapy.topic.keyword_topic import THRESHOLD, KeywordTopic, PageWords
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.topic_folder import topic_facts
 from tres_scrapy.topic.topic_learner import NEAR
-from tres_scrapy.training.score import Interval, interval
-from tres_scrapy.training.validation import reporter
+from tres_scrapy.training.validation import Interval, interval, reporter
 from tres_scrapy.url.message import TresError
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def train_few(
         kept = _fit(topic, labelled, true, part != tested, others)
         texts = [Text(list(Counter(labelled[row].words).elements())) for row in rows.tolist()]
         probability[rows] = kept.calibration.probabilities(kept.model.logits(texts))
-        ended(fold + 1)
+        ended(fold + 1, None)
     trained = FewTrained(probability, true, len(pages))
     fit = _fit(topic, labelled, true, part >= 0, pages)
     facts = topic_facts(directory.name, keywords, topic.near(NEAR), fit)

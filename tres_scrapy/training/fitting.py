@@ -28,8 +28,7 @@ from tres_scrapy.topic.bilstm import (
 )
 from tres_scrapy.topic.classifier import SVM, TFIDF, BagOfWords
 from tres_scrapy.training.sample import IRRELEVANT_PER_RELEVANT, Example, Sampler
-from tres_scrapy.training.score import best_threshold
-from tres_scrapy.training.validation import Epoch, best_epoch
+from tres_scrapy.training.validation import Epoch, best_epoch, best_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

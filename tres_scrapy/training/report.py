@@ -22,9 +22,8 @@ from tres_scrapy.report.chart import (
     steps,
     write_page,
 )
-from tres_scrapy.training.score import interval, score
 from tres_scrapy.training.summary import COLUMNS, mistakes, rows, sources, verdict
-from tres_scrapy.training.validation import best_epoch
+from tres_scrapy.training.validation import best_epoch, interval, score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

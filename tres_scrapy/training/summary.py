@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tres_scrapy.training.score import Score, score
+from tres_scrapy.training.validation import Score, score
 from tres_scrapy.url.message import printable
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, VECTORS, shipped_models
 from tres_scrapy.topic.topic_folder import find_folder, read_answers
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.training.document import read_documents
-from tres_scrapy.training.selection import Selection
+from tres_scrapy.training.document import Selection, read_documents
 from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import whole_file
 

@@ -1,4 +1,4 @@
-"""Stratified cross-validation of a classifier (P 3.3).
+"""Stratified cross-validation of a classifier, its scores, calibration and threshold (P 3.3).
 
 The hosts are divided into ten stripes. The model of a fold is tested on two of them and trained on
 seven; the last, the validation stripe, sets its epoch and calibration. Its threshold comes from the
@@ -9,16 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from sklearn.metrics import average_precision_score
+from scipy.stats import binomtest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import (
+    average_precision_score,
+    confusion_matrix_at_thresholds,
+    matthews_corrcoef,
+    precision_recall_fscore_support,
+)
 from sklearn.model_selection import StratifiedGroupKFold
 from tqdm import tqdm
 
 from tres_scrapy.topic.classifier import LINEAR_KINDS, Calibration, sigmoid
 from tres_scrapy.training.sample import FOLDS, STRIPES, lead
-from tres_scrapy.training.score import best_threshold, calibrate
 from tres_scrapy.url.message import TresError
 
 if TYPE_CHECKING:
@@ -33,6 +39,78 @@ if TYPE_CHECKING:
 # Among epochs of nearly equal MCC the last is kept: its steps were smaller, and results on other
 # sources, which a few validation hosts cannot show, still improve.
 TOLERANCE: Final = 0.02
+PLATEAU: Final = 0.01  # thresholds with an MCC this close to the best are equally good
+
+
+class Score(NamedTuple):
+    """Precision and recall for relevant, F-macro, Matthews correlation, average precision."""
+
+    precision: float
+    recall: float
+    f_macro: float
+    mcc: float
+    pr_auc: float
+
+
+class Interval(NamedTuple):
+    """A share and the ends of its 95 % confidence interval."""
+
+    low: float
+    share: float
+    high: float
+
+
+def score(true: NDArray[np.bool_], probability: NDArray[np.float64], threshold: float) -> Score:
+    """Score P(relevant) >= threshold against labels; undefined ratios are 0."""
+    called = probability >= threshold
+    precision, recall, f, _ = precision_recall_fscore_support(
+        true, called, labels=[False, True], zero_division=0
+    )
+    return Score(
+        float(precision[1]),
+        float(recall[1]),
+        float(f.mean()),
+        float(matthews_corrcoef(true, called)) if len(np.unique([true, called])) > 1 else 0.0,
+        float(average_precision_score(true, probability)) if true.any() else 0.0,
+    )
+
+
+def interval(found: int, count: int) -> Interval:
+    """Return the share `found / count` and its Wilson interval."""
+    ends = binomtest(found, count).proportion_ci(method="wilson")
+    return Interval(float(ends.low), found / count, float(ends.high))
+
+
+class Threshold(NamedTuple):
+    """A threshold and its MCC."""
+
+    value: float
+    mcc: float
+
+
+def calibrate(logits: NDArray[np.float64], true: NDArray[np.bool_]) -> Calibration:
+    """Fit slope and intercept to labels; P(relevant) assumes a similar share of relevant ones."""
+    model = LogisticRegression(C=1.0).fit(logits[:, None], true)
+    return Calibration(float(model.coef_[0, 0]), float(model.intercept_[0]))
+
+
+def best_threshold(true: NDArray[np.bool_], values: NDArray[np.float64]) -> Threshold:
+    """Return the middle of the plateau of thresholds around the best MCC, and that MCC.
+
+    `values` [n] are logits or log odds; a document at the threshold is relevant. Without documents
+    of both labels, return 0 and 0.
+    """
+    tn, fp, fn, tp, falling = confusion_matrix_at_thresholds(true, values, pos_label=True)
+    spread = np.sqrt((tp + fp) * (tn + fn) * (tp + fn) * (tn + fp))
+    mcc = np.divide(tp * tn - fp * fn, spread, out=np.zeros_like(tp), where=spread > 0)
+    if not mcc.any():
+        return Threshold(0.0, 0.0)
+    best = int(np.argmax(mcc))
+    poor = np.flatnonzero(mcc < mcc[best] - PLATEAU)
+    first = int(poor[poor < best].max(initial=-1)) + 1
+    end = int(poor[poor > best].min(initial=len(mcc)))  # at its value the decision is poor
+    below = falling[min(end, len(mcc) - 1)]
+    return Threshold(float(falling[first] + below) / 2, float(mcc[best]))
 
 
 class Epoch(NamedTuple):
@@ -40,15 +118,6 @@ class Epoch(NamedTuple):
 
     loss: float
     mcc: float
-
-
-class Fit(Protocol):
-    """Fits a classifier to training documents, with the help of validation documents."""
-
-    def __call__(
-        self, training: Sequence[Example], validation: Sequence[Example]
-    ) -> tuple[Classifier, tuple[Epoch, ...]]:
-        """Return the classifier of the best epoch, and all epochs if it has any."""
 
 
 class HeldOut(NamedTuple):
@@ -115,21 +184,16 @@ def stripes(documents: Sequence[Document], count: int, *, seed: int) -> NDArray[
     return result
 
 
-class Ended(Protocol):
-    """Receives the number of a fold that has ended, from 1, and its PR-AUC if that is known."""
-
-    def __call__(self, fold: int, pr_auc: float | None = None) -> None:
-        """Report the fold."""
-
-
-def reporter(kind: str, say: Callable[[str], None], folds: int, *, more: bool) -> Ended:
-    """Return a function that reports a fold and the time left for a kind of classifier.
+def reporter(
+    kind: str, say: Callable[[str], None], folds: int, *, more: bool
+) -> Callable[..., None]:
+    """Return a function that reports a fold, from 1, its PR-AUC and the time left for a classifier.
 
     `more` says whether a fit to all documents follows the folds.
     """
     began = monotonic()
 
-    def ended(fold: int, pr_auc: float | None = None) -> None:
+    def ended(fold: int, pr_auc: float | None) -> None:
         found = "" if pr_auc is None else f", PR-AUC {pr_auc:.3f}"
         left = (monotonic() - began) / fold * (folds + more - fold)
         until = f", about {tqdm.format_interval(left)} left for {kind}" if left >= 1 else ""
@@ -148,12 +212,14 @@ def cross_validate(
     kind: str,
     examples: Sequence[Example],
     stripe: NDArray[np.int64],
-    fit: Fit,
+    fit: Callable[[list[Example], list[Example]], tuple[Classifier, tuple[Epoch, ...]]],
     ended: Callable[[int, float], None] = lambda fold, pr_auc: None,
 ) -> Validation:
     """Fit one classifier per fold and return their answers for the test documents.
 
-    After each fold, call `ended` with its number, from 1, and the PR-AUC of its test documents.
+    `fit` gets the training and the validation documents; it returns the classifier of the best
+    epoch, and all epochs if it has any. After each fold, call `ended` with its number, from 1, and
+    the PR-AUC of its test documents.
     """
     true = np.array([e.relevant for e in examples], dtype=bool)
     titled = np.array([len(e.title.words) > 0 for e in examples])

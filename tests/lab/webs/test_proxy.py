@@ -188,7 +188,7 @@ def test_empty_count_harvests_nothing() -> None:
 
 
 def server(*arguments: str) -> list[str]:
-    return [str(interpreter().path), "-m", "tres_scrapy.lab.webs.server", *arguments]
+    return [str(interpreter().path), "-m", "tres_scrapy.cli.main", "web", "--json", *arguments]
 
 
 def start(*arguments: str) -> Process:

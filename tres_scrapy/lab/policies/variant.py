@@ -11,18 +11,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.queue import FrontierQueue
-from tres_scrapy.frontier.sampling import LeafPool, representatives
 from tres_scrapy.frontier.store import Eligibility, SampleStore
+from tres_scrapy.lab.policies.baseline import OneLeafPolicy
 
 
-class WholeFrontierPolicy(Policy):
+class WholeFrontierPolicy(OneLeafPolicy):
     """Learns Q as TRES does, over a frontier without a tree; subclasses define `best`.
 
     In the exploration phase it fetches a random sample.
@@ -31,11 +31,8 @@ class WholeFrontierPolicy(Policy):
     learns_q = True
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
-        self.store = store
+        super().__init__(store, np.random.default_rng([setup.seed, 1]))
         self.learner = QLearner(store, store.features, setup, np.random.default_rng(setup.seed))
-        self.pool = LeafPool()
-        self.leaf = self.pool.add_leaf()
-        self._random = np.random.default_rng([setup.seed, 1])  # for the choices
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return Q of any x [n, 9] as [n]."""
@@ -48,11 +45,7 @@ class WholeFrontierPolicy(Policy):
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Add the experience to the replay and the outlinks to the frontier."""
         self.learner.remember(experience, outlinks)
-        self.pool.extend(self.leaf, outlinks)
-
-    def readmit(self, rows: Rows) -> None:
-        """Add samples to the frontier."""
-        self.pool.extend(self.leaf, rows)
+        super().expand(experience, outlinks, page)
 
     def learn(self) -> float | None:
         """Take the Double DQN steps that are due."""
@@ -60,7 +53,8 @@ class WholeFrontierPolicy(Policy):
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Return the best sample, or any while exploring."""
-        decision = self._any(busy_hosts) if self.learner.exploring else self.best(busy_hosts)
+        choose = super().select if self.learner.exploring else self.best
+        decision = choose(busy_hosts)
         if decision is not None:
             self.learner.note_choice(decision.row)
         return decision
@@ -72,13 +66,6 @@ class WholeFrontierPolicy(Policy):
     def figures(self) -> dict[str, float | str]:
         """Report the agent's state."""
         return self.learner.figures()
-
-    def _any(self, busy_hosts: Sequence[int]) -> Decision | None:
-        drawn = representatives(self.pool, self.store, self._random, busy_hosts)
-        if not len(drawn.rows):
-            return None
-        _, row = drawn.take(0, self.pool)
-        return Decision(row, None, None)
 
 
 class SynchronousPolicy(WholeFrontierPolicy):

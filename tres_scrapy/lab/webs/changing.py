@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from email.utils import formatdate, parsedate_to_datetime
 from html import escape
 from time import time
-from typing import Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
@@ -37,8 +35,7 @@ class ChangingWeb:
     """Serves pages by the clock: days start at `epoch` and last `day` seconds.
 
     Navigation, adverts, tokens and counters differ at every fetch, whether the page has changed or
-    not. The same seed and epoch give the same history. With a `tick`, each request moves the clock
-    by that many seconds, however busy the machine is. `labels` calls all pages relevant.
+    not. The same seed and epoch give the same history. `labels` calls all pages relevant.
     """
 
     search, https = SEARCH, False
@@ -52,12 +49,10 @@ class ChangingWeb:
         seed: int = 0,
         day: float = DAY,
         epoch: float | None = None,
-        tick: float = 0.0,
         clock: Callable[[], float] = time,
     ) -> None:
         self.name, self.day, self._clock = f"changing-{seed}", day, clock
         self.epoch = clock() if epoch is None else epoch
-        self._tick, self._ticks = tick, 0
         self.key = int(mix(seed, 90)[0] >> np.uint64(1))
         self.vocabulary = Vocabulary()
         self.shelf = Shelf(self.key, count, self.vocabulary)
@@ -71,9 +66,8 @@ class ChangingWeb:
 
     def respond(self, url: str, fields: Mapping[str, str]) -> Answer:
         """Return the answer to a request with these header fields, names in lower case."""
-        now = (self._time() - self.epoch) / self.day
+        now = (self._clock() - self.epoch) / self.day
         self._fetches[url] += 1
-        self._ticks += url in self.shelf.pages
         parts = urlsplit(url)
         if (parts.hostname or "") not in self.shelf.names:
             return unknown_host(parts.netloc)
@@ -107,9 +101,6 @@ class ChangingWeb:
         links = [url for each in near if (url := self._known(each))]
         return self._frame(host, title, body, links, noise)
 
-    def _time(self) -> float:
-        return self.epoch + self._tick * self._ticks if self._tick else self._clock()
-
     def _page(self, page: int, now: float, fields: Mapping[str, str], noise: int) -> Answer:
         times = self.changes.times(page, now)
         version, changed = len(times), self.epoch + self.day * (times[-1] if times else 0.0)
@@ -129,7 +120,7 @@ class ChangingWeb:
         if kind in {"honest", "etag", "restless", "deaf", "lying"}:
             headers.append(("ETag", f'"{tag}"'))
         # A date has whole seconds: in the second of a change it could be wrong, so it is left out.
-        if kind in {"honest", "date"} and self._time() - changed > 1:
+        if kind in {"honest", "date"} and self._clock() - changed > 1:
             headers.append(("Last-Modified", formatdate(changed, usegmt=True)))
         return tuple(headers)
 
@@ -263,11 +254,6 @@ class Changes:
         """Return whether a page exists on a day."""
         return not self.vanishes[page] <= day < self.returns[page]
 
-    def presence(self, page: int, start: float, end: float) -> float:
-        """Return for how many days between two moments a page existed."""
-        away = min(end, self.returns[page]) - max(start, self.vanishes[page])
-        return max(0.0, end - start) - max(0.0, float(away))
-
 
 SECTION_PAGES = 10  # the first page is the section's index
 SECTIONS = ("forum", "news", "shop", "blog", "docs", "archive")
@@ -322,34 +308,3 @@ class Shelf:
         if self.index[page] and not self.flat[section // HOST_SECTIONS]:
             return f"{base}/"
         return f"{base}/{page}.html"
-
-
-def deliveries(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """Return when each page was delivered with a body, in days, from the rows of a log."""
-    times: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        if row["status"] == 200 and "version" in row:
-            times[str(row["url"])].append(float(row["day"]))
-    return times
-
-
-def freshness(
-    web: ChangingWeb, delivered: Mapping[str, list[float]], start: float, end: float
-) -> NDArray[np.float64]:
-    """Return the share of the time from `start` to `end` that each page's copy was fresh, [n].
-
-    All copies were made at the start. A copy is fresh until the page changes. Time when the page
-    does not exist is left out.
-    """
-    shares = np.ones(len(web.shelf.urls))
-    for page, url in enumerate(web.shelf.urls):
-        changes = web.changes.times(page, end)
-        moments = [start, *(day for day in delivered.get(url, []) if start < day < end), end]
-        there = fresh = 0.0
-        for begin, until in itertools.pairwise(moments):
-            place = bisect_right(changes, begin)
-            stale = min(until, changes[place]) if place < len(changes) else until
-            fresh += web.changes.presence(page, begin, stale)
-            there += web.changes.presence(page, begin, until)
-        shares[page] = fresh / there if there > 0 else np.nan
-    return shares

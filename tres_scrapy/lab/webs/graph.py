@@ -10,15 +10,20 @@ from urllib.parse import urljoin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scrapy.http import Headers, HtmlResponse
+from scrapy.responsetypes import responsetypes
 
 from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.lab.webs.web import Answer, FiniteWeb
 from tres_scrapy.page.empty_page import is_soft_404
 from tres_scrapy.page.encoding import decoded, encoding_of
-from tres_scrapy.page.text import read_page
+from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.url.canonical import canonicalise
 
 NO_PAGE: Final = -1
+REDIRECTS: Final = (301, 302, 303, 307, 308)
+OK: Final = 200
 HOPS: Final = 10  # most redirects of a crawl, REDIRECT_MAX_TIMES
 
 Numbers = NDArray[np.int64]
@@ -105,28 +110,39 @@ class _Reader:
     def _fetch(self, url: str) -> list[str]:
         """Fetch a URL and return those that it leads to."""
         answer = self._web.answer(url)
-        if target := _location(answer, url):
-            self._redirects[url] = target
-            return [target]
-        if answer.status != 200 or answer.kind not in {"page", "soft404"}:
+        if answer.kind not in {"page", "soft404", "redirect"}:
             return []
-        fields = _fields(answer)
-        kind, robots = fields.get("content-type"), [fields.get("x-robots-tag", "")]
-        html = decoded(answer.body, encoding_of(answer.body, kind), self._limits.html)
-        page = read_page(html, url, self._limits, language=False, robots=robots)
+        page = read_answer(url, answer, self._limits)
+        if isinstance(page, Failure):
+            return []
+        if isinstance(page, str):
+            target = canonicalise(urljoin(url, page))
+            return [self._redirects.setdefault(url, target)] if target else []
         links = [] if is_soft_404(page) else [link.url for link in page.links]
         self.pages[url] = len(self.pages)
         self.links.append(links)
         return links
 
 
-def _location(answer: Answer, url: str) -> str | None:
-    """Return the target of a redirect, None if an answer is not a redirect."""
-    fields = _fields(answer)
-    if answer.kind != "redirect" or "location" not in fields:
-        return None
-    return canonicalise(urljoin(url, fields["location"]))
-
-
-def _fields(answer: Answer) -> dict[str, str]:
-    return {name.lower(): value for name, value in answer.headers}
+def read_answer(
+    url: str, answer: Answer, limits: ReadingLimits, *, contexts: bool = False, places: bool = False
+) -> Page | Failure | str:
+    """Read an answer as a crawl does: a page, why there is none, or the target of a redirect."""
+    headers = Headers(dict(answer.headers))
+    if answer.status in REDIRECTS and "Location" in headers:
+        return (headers["Location"] or b"").decode("latin-1")
+    if answer.status != OK:
+        return Failure.of_status(answer.status)
+    cls = responsetypes.from_args(headers=headers, url=url, body=answer.body)
+    if not issubclass(cls, HtmlResponse):
+        return NOT_HTML
+    encoding = encoding_of(answer.body, (headers.get("Content-Type") or b"").decode("latin-1"))
+    return read_page(
+        decoded(answer.body, encoding, limits.html),
+        url,
+        limits,
+        contexts=contexts,
+        places=places,
+        language=False,
+        robots=[each.decode("latin-1") for each in headers.getlist("X-Robots-Tag")],
+    )

@@ -1,13 +1,8 @@
-"""Serves an offline web to any crawler that honours http_proxy, and counts its fetches.
-
-python -m tres_scrapy.lab.webs.server synthetic --topic food --seed 1 --port 0 --log FILE
-"""
+"""Serves an offline web to any crawler that honours http_proxy, and counts its fetches."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import math
 import os
 import signal
@@ -20,12 +15,12 @@ from pathlib import Path
 from tres_scrapy.lab.webs.changing import DAY, ChangingWeb
 from tres_scrapy.lab.webs.corpus import CorpusWeb
 from tres_scrapy.lab.webs.deep import DeepWeb
-from tres_scrapy.lab.webs.fault import DEFAULT, OF_HOSTS, OF_REQUESTS, RULE, Faults, FaultSchedule
+from tres_scrapy.lab.webs.fault import DEFAULT, OF_HOSTS, OF_REQUESTS, RULE, Faults
 from tres_scrapy.lab.webs.proxy import Proxy
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.web import Count, Web
-from tres_scrapy.url.message import TresError, plainly
+from tres_scrapy.url.message import TresError
 
 KINDS = ("synthetic", "corpus", "recorded", "deep", "changing")
 DATA = "corpus web: a file of JSON lines, plain or .xz; recorded web: a WARC file or a folder"
@@ -46,8 +41,6 @@ def open_web(
     *,
     pages: int = 2_000,
     day: float = DAY,
-    epoch: float | None = None,
-    tick: float = 0.0,
 ) -> Web:
     """Return a web by its kind; raise TresError or OSError if an argument is wrong.
 
@@ -60,7 +53,7 @@ def open_web(
     if kind == "changing":
         if pages < 1 or not 0 < day < math.inf:
             raise TresError(f"pages={pages!r} and day={day!r} must be above 0")
-        return ChangingWeb(pages, seed=seed, day=day, epoch=epoch, tick=tick)
+        return ChangingWeb(pages, seed=seed, day=day)
     if kind not in KINDS:
         raise TresError(f"web={kind!r} must be one of {', '.join(KINDS)}")
     if data is None:
@@ -108,55 +101,3 @@ def _read(descriptor: int, done: asyncio.Event) -> None:
     if not os.read(descriptor, 4096):
         asyncio.get_running_loop().remove_reader(descriptor)
         done.set()
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m tres_scrapy.lab.webs.server", description="Serve an offline web as a proxy."
-    )
-    parser.add_argument("web", choices=KINDS)
-    parser.add_argument("--topic", default="food")
-    parser.add_argument("--seed", type=int, default=0, help="random seed of the web")
-    parser.add_argument("--data", type=Path, help=DATA)
-    parser.add_argument("--labels", type=Path, help=LABELS)
-    parser.add_argument("--pages", type=int, default=2_000, help="number of pages (changing)")
-    parser.add_argument("--day", type=float, default=DAY, help="seconds in a day (changing)")
-    parser.add_argument("--tick", type=float, default=0.0, help="clock seconds per request")
-    parser.add_argument("--epoch", type=float, help="Unix time of its start; default: now")
-    parser.add_argument("--faults", default="", help=FAULTS)
-    parser.add_argument("--port", type=int, default=0, help="0 (default): any free port")
-    parser.add_argument("--log", type=Path, help="one JSON line per fetch")
-    return parser
-
-
-def main() -> None:
-    """Serve a web; print a JSON line with its port, seeds and search URL, at the end its count."""
-    options = _parser().parse_args()
-
-    def announce(port: int) -> None:
-        started = {"port": port, "seeds": web.seeds, "search": web.search, "notes": web.notes}
-        print(json.dumps(started | {"labelled": web.labelled}), flush=True)
-
-    try:
-        web = open_web(
-            options.web,
-            options.topic,
-            options.seed,
-            options.data,
-            options.labels,
-            pages=options.pages,
-            day=options.day,
-            epoch=options.epoch,
-            tick=options.tick,
-        )
-        faults = FaultSchedule.parse(options.faults, options.seed) if options.faults else None
-        count = serve(web, options.port, options.log, announce, faults)
-    except (OSError, OverflowError) as error:
-        sys.exit(f"cannot serve the {options.web} web on port {options.port}: {plainly(error)}")
-    except ValueError as error:
-        sys.exit(str(error))
-    print(json.dumps(count.summary()), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -15,7 +15,7 @@ from tres_scrapy.config.offline import WebOptions
 
 
 class WebProcess:
-    """Serves an offline web until `end` is called; `proxy` is its address.
+    """Runs `tres web` until `end` is called; `proxy` is its address.
 
     `topics` are those of the crawl: a page on any of them is relevant.
     """
@@ -24,7 +24,14 @@ class WebProcess:
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - the server's
         # In its own session: else Ctrl-C would end the web before the crawl.
         self._server = subprocess.Popen(  # noqa: S603 - our own module, no shell
-            [sys.executable, "-m", "tres_scrapy.lab.webs.server", *_arguments(web, topics)],
+            [
+                sys.executable,
+                "-m",
+                "tres_scrapy.cli.main",
+                "web",
+                "--json",
+                *_arguments(web, topics),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -55,7 +62,8 @@ class WebProcess:
             self._server.wait()
             self._errors.seek(0)
             said = self._errors.read().strip().splitlines() or ["it ended without a message"]
-            raise ConfigError(f"the offline web does not run: {said[-1]}")
+            reason = said[-1].removeprefix("tres web: ")
+            raise ConfigError(f"the offline web does not run: {reason}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 

@@ -1,8 +1,9 @@
-"""A request of a refresh run and the answer to it."""
+"""A visit of a page: the request, the answer to it, and the item that says what it found."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.pdf_page import DocumentError, is_pdf
@@ -66,3 +67,45 @@ def _read(content: str | bytes, url: str, limits: ReadingLimits) -> Reading | No
         return read_pdf(content, url, limits) if limits.documents and is_pdf(content) else None
     except DocumentError:
         return None
+
+
+@dataclass(slots=True)
+class VisitItem:
+    """What a visit found."""
+
+    url: str
+    change: str
+    visit: int
+    status: int | None = None
+    final_url: str = ""
+    title: str = ""
+    text: str = ""
+    fetched_at: str = ""  # ISO 8601
+    age: float = 0.0  # seconds since the previous copy was made
+    changed_at: str = ""  # time of the last change found, "" without a change
+    old_hash: str = ""
+    new_hash: str = ""
+    distance: int | None = None  # lanes of 256 in which the texts differ
+    visits: int = 0
+    changes: int = 0
+    error: str = ""
+    found: list[str] = field(default_factory=list)
+
+
+class SeenLinks:
+    """Finds the links of a page that no page had before."""
+
+    def __init__(self, hashes: set[int]) -> None:
+        self._hashes = hashes
+
+    def take(self, reading: Reading) -> dict[int, str]:
+        """Return the new links of a page by hash; from now on they count as seen."""
+        hashes = {_hash(url): url for url, _ in reading.links}
+        new = {each: url for each, url in hashes.items() if each not in self._hashes}
+        self._hashes |= new.keys()
+        return new
+
+
+def _hash(url: str) -> int:
+    digest = blake2b(url.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
