@@ -33,6 +33,7 @@ PROJECT = Path(__file__).parents[1]
 DATA = PROJECT.parent / "shared" / "data"  # texts that we may not publish
 TRES = "tres_scrapy.cli.main"  # the module of the program `tres`
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
+OFFLINE = ("web=synthetic", "WEB=synthetic", "--web", "web=recorded")  # needs the lab
 SLOW_FIXTURES = {"chromium", "finished", "loaded_python", "scrapy", "tres"}
 _fast_test: pytest.Item | None = None
 
@@ -222,6 +223,8 @@ def scrapy():
         timeout=300,
         fresh=False,
     ):
+        if any(word in str(each) for each in arguments for word in OFFLINE):
+            pytest.importorskip("tres_scrapy.lab", reason="the crawl is of an offline web")
         environment = dict(os.environ)
         if pages is not None:
             environment["http_proxy"] = f"http://127.0.0.1:{pages.port}"

@@ -1,6 +1,7 @@
 """A small crawl in memory, and the record of it."""
 
 import numpy as np
+from plain_policy import PlainPolicy
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
@@ -16,10 +17,13 @@ META = {"topic": "food", "policy": "tres"}
 
 
 def crawl_of(policy="tres", pages=150, *, link_model=True):
+    """Return a crawl; `plain` is the policy of the tests."""
     store = SampleStore(DomainLedger())
     learning = LearningOptions(exploration_steps=20)
     setup = PolicyInputs(0, learning=learning, links=LinkOptions(enabled=link_model))
-    crawl = Crawl(store, make_policy(policy, store, setup), pages)
+    is_plain = policy == "plain"
+    chosen = PlainPolicy(store) if is_plain else make_policy(policy, store, setup)
+    crawl = Crawl(store, chosen, pages)
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     return crawl
 

@@ -11,6 +11,7 @@ from conftest import PROJECT
 
 @pytest.fixture
 def fuzz(monkeypatch):
+    pytest.importorskip("tres_scrapy.lab", reason="the fuzzer changes the pages of its webs")
     monkeypatch.syspath_prepend(PROJECT / "benchmarks")
     import fuzz  # noqa: PLC0415 - it stands there only now
 
@@ -77,6 +78,7 @@ def test_inputs_are_repeatable(fuzz, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fuzz")
 def test_no_target_has_a_finding():
     command = [sys.executable, "benchmarks/fuzz.py", "--inputs", "2000"]
     run = subprocess.run(

@@ -15,7 +15,7 @@ REFUSED = "Not a page that this crawl has fetched"
 @pytest.fixture(scope="module")
 def read(tmp_path_factory):
     path = tmp_path_factory.mktemp("run") / "a.run"
-    record(path, crawl_of("random", pages=100))
+    record(path, crawl_of("plain", pages=100))
     with Record(path) as read:
         yield read
 

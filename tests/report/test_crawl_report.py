@@ -42,7 +42,7 @@ def page(path):
 def hostile(tmp_path_factory):
     """Return the report of a crawl of a hostile web."""
     path = tmp_path_factory.mktemp("run") / "food.run"
-    crawl = crawl_of("random", pages=None)
+    crawl = crawl_of("plain", pages=None)
     writer = Writer.open(path, crawl, META | {"topic": HOSTILE}, {"A": HOSTILE}, 100.0)
     urls = ["http://a.test/?<script>alert(1)</script>", "http://b.test/'\"onclick=alert(1)"]
     while (decision := crawl.next()) is not None:
@@ -242,9 +242,8 @@ def test_fetches_fit_into_the_window(path, tmp_path, width):
         browser.close()
 
 
-@pytest.mark.parametrize("policy", ["random", "best_first"])
-def test_report_works_without_tree(tmp_path, policy):
-    record(tmp_path / "a.run", crawl_of(policy, pages=20))
+def test_report_works_without_tree(tmp_path):
+    record(tmp_path / "a.run", crawl_of("plain", pages=20))
     with Record(tmp_path / "a.run") as read:
         page = render(read)
     assert "What Q depends on" not in page
@@ -354,7 +353,7 @@ def test_report_error_is_one_line(tmp_path):
 
 
 def test_topics_are_compared(tmp_path):
-    crawl, path = crawl_of("random", pages=60), tmp_path / "both.run"
+    crawl, path = crawl_of("plain", pages=60), tmp_path / "both.run"
     both = {"topic": "food+sports", "output": str(tmp_path / "both.jsonl")}
     (tmp_path / "both.jsonl").touch()
     writer = Writer.open(path, crawl, META | both, {}, 100.0)

@@ -179,23 +179,18 @@ def test_dependence_is_mean_q(recorded, read):
         assert recorded.crawl.policy.value(x).mean() == pytest.approx(q, abs=1e-5)
 
 
-@pytest.mark.parametrize("policy", ["tree_random", "random", "synchronous", "breadth_first"])
-def test_missing_tree_leaves_fields_empty(tmp_path, policy):
-    crawl = crawl_of(policy, pages=40)
-    record(tmp_path / "a.run", crawl)
+def test_missing_tree_leaves_fields_empty(tmp_path):
+    record(tmp_path / "a.run", crawl_of("plain", pages=40))
     with Record(tmp_path / "a.run") as read:
         pages = read.last(10)
-        has_tree, has_q = policy == "tree_random", policy == "synchronous"
-        has_value = has_q or policy == "breadth_first"
         for page in pages:
-            assert (page.leaf is not None, page.q_value is not None) == (has_tree, has_value)
+            assert (page.leaf, page.q_value) == (None, None)
             assert read.rivals(page.step) == []
             assert read.why(page).endswith(".")
-        kind = EXPLORED if has_tree else GREEDY if has_value else OTHER
-        assert {page.chosen for page in pages} == {kind}
-        assert (read.tree() is not None) is has_tree
-        assert bool(read.dependence()) is has_q
-        assert (read.curve()[-1].leaves is not None) is has_tree
+        assert {page.chosen for page in pages} == {OTHER}
+        assert read.tree() is None
+        assert read.dependence() == {}
+        assert read.curve()[-1].leaves is None
 
 
 def test_record_is_readable_while_written(tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from plain_policy import PlainPolicy
 
 from tres_scrapy.agent import link_learner
 from tres_scrapy.agent.policy_inputs import PolicyInputs
@@ -44,7 +45,8 @@ def new_crawl(policy="tres", limit=None, setup=SETUP, *, scout=False, **options)
     limits = FrontierLimits(pending=40, pending_per_domain=4, failures=2)
     store = SampleStore(DomainLedger(Cap(3, 3), inlinks=True, limits=limits))
     scout = Scout(store) if scout else None
-    return Crawl(store, make_policy(policy, store, setup), limit, scout=scout, **options)
+    chosen = PlainPolicy(store) if policy == "plain" else make_policy(policy, store, setup)
+    return Crawl(store, chosen, limit, scout=scout, **options)
 
 
 def seed(crawl, numbers=(0,)):
@@ -786,7 +788,7 @@ def test_redirects_are_written_once(tmp_path):
 def test_given_up_hosts_survive_resume(tmp_path):
     """They may be fetched from again, and the next crawl knows which they are."""
     for names in ([], ["h0.test"], ["h0.test", "h1.test"]):
-        journal, crawl = Journal.open(tmp_path, {}), new_crawl("random")
+        journal, crawl = Journal.open(tmp_path, {}), new_crawl("plain")
         recover(journal, crawl)
         assert [crawl.store.hosts.names[host] for host in crawl.store.hosts.ever_given_up] == names
         rows = crawl.store.pending_rows()

@@ -64,11 +64,10 @@ def test_given_folder_is_the_only_one(own):
     [
         ({}, "^no topic: add -a topic=NAME, one of cheese, food$"),
         ({"topic": "sports"}, "unknown topic 'sports': the packs in models/ are cheese, food;"),
-        ({"topic": "food", "policy": "ache"}, "needs the pack 'food-svm', .* --classifier svm`$"),
         (
-            {"topic": "food", "policy": "best-first"},
-            r"^TRES_POLICY \(-a policy=\) 'best-first': must be one of tres, tree_random, .*; "
-            "did you mean best_first[?]$",
+            {"topic": "food", "policy": "tress"},
+            r"^TRES_POLICY \(-a policy=\) 'tress': must be (one of )?tres\b.*; "
+            "did you mean tres[?]$",
         ),
     ],
 )

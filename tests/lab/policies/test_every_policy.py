@@ -134,6 +134,11 @@ def test_same_seed_makes_the_same_choices(name):
 
 
 # SeedFinder queries its engine first: test_seedfinder.py tests its busy hosts
+@pytest.mark.parametrize("name", ["tree_random", "random", "synchronous", "tres_async"])
+def test_other_seed_other_order(name):
+    assert crawl_all(name, seed=1) != whole_crawl(name)
+
+
 @pytest.mark.parametrize("name", [name for name in POLICIES if name != "seedfinder"])
 def test_busy_hosts_come_back(name):
     store = SampleStore(DomainLedger())

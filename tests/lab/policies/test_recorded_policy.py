@@ -1,0 +1,38 @@
+"""The record and the report of a crawl by a policy that lacks a tree or Q."""
+
+import pytest
+from recorded_run import crawl_of, record
+
+from tres_scrapy.report.crawl_chart import charts
+from tres_scrapy.report.crawl_report import render
+from tres_scrapy.report.reason import EXPLORED, GREEDY, OTHER
+from tres_scrapy.report.record import Record
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind"),
+    [
+        ("tree_random", EXPLORED),
+        ("random", OTHER),
+        ("synchronous", GREEDY),
+        ("breadth_first", GREEDY),
+        ("best_first", GREEDY),
+    ],
+)
+def test_record_has_what_the_policy_has(tmp_path, policy, kind):
+    record(tmp_path / "a.run", crawl_of(policy, pages=40))
+    has_tree, has_q = policy == "tree_random", policy == "synchronous"
+    with Record(tmp_path / "a.run") as read:
+        pages = read.last(10)
+        for page in pages:
+            assert (page.leaf is not None) is has_tree
+            assert (page.q_value is not None) is (kind == GREEDY)
+            assert read.rivals(page.step) == []
+            assert read.why(page).endswith(".")
+        assert {page.chosen for page in pages} == {kind}
+        assert (read.tree() is not None) is has_tree
+        assert bool(read.dependence()) is has_q
+        assert (read.curve()[-1].leaves is not None) is has_tree
+        assert ("What Q depends on" in render(read)) is has_q
+        names = {chart.name for chart in charts(read)}
+        assert {"harvest", "relevant_domains", "frontier", "speed", "outcomes", "domains"} <= names
