@@ -25,8 +25,8 @@ from tres_scrapy.cluster.router import LinkBatch
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.config.config import Config, ShardOptions
-from tres_scrapy.crawl.assembly import learning_setup, make_crawl
-from tres_scrapy.lab.simulation import Fetching, World
+from tres_scrapy.crawl.assembly import learning_setup
+from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.lab.webs.web import Count
 
 
@@ -205,13 +205,13 @@ class SimulatedShard:
 
     def __init__(self, simulation: ShardSimulation, world: World, config: Config) -> None:
         self.number = config.shard.number
-        crawl = make_crawl(config, world.pack, world.web)
+        self._fetching = Simulation(world, config, simulation.count)
+        crawl = self._fetching.crawl
         assert isinstance(crawl, ShardCrawl)  # that of a config with shards
         self.crawl = crawl
         self.is_alone = config.shard.count == 1
         self._simulation = simulation
         self._seeds = world.seeds(config)
-        self._fetching = Fetching(world, config, self.crawl, simulation.count)
         self._busy: dict[int, int] = {}  # hosts of the fetches under way, by row
         self._outbox: dict[int, list[bytes]] = {}
         self._sent: Counter[int] = Counter()

@@ -75,10 +75,13 @@ class World:
 
 
 class Simulation:
-    """One crawl of a world, which fetches as Scrapy and the adapters do."""
+    """One crawl of a world, which fetches as Scrapy and the adapters do.
 
-    def __init__(self, world: World, config: Config) -> None:
-        self.count = Count()
+    The shards of a crawl share a `count`.
+    """
+
+    def __init__(self, world: World, config: Config, count: Count | None = None) -> None:
+        self.count = Count() if count is None else count
         self.crawl = make_crawl(config, world.pack, world.web)
         self.order: list[str] = []  # the URLs in the order in which they were chosen
         self._world = world
@@ -139,6 +142,8 @@ class Simulation:
             if hops == REDIRECT_MAX_TIMES:
                 break
             target = canonicalise(urljoin(url, fetched.location))
+            if target is not None and not self.crawl.owns(target):
+                return self.crawl.redirect_away(row, target)
             if failure := self._redirect(row, url, target):
                 return self.crawl.book_failure(row, failure)
             assert target is not None
