@@ -198,8 +198,8 @@ def links_of(ledger):
 
 def frontier_of(crawl):
     """Return the samples that the policy can choose."""
-    pool = crawl.policy.tree.pool if hasattr(crawl.policy, "tree") else crawl.policy._pool
-    rows = np.concatenate([pool.rows(leaf) for leaf in range(len(pool._segments))])
+    pool = getattr(crawl.policy, "tree", crawl.policy).pool
+    rows = np.concatenate([pool.rows(leaf) for leaf in range(len(pool.sizes()))])
     return sorted(row for row in rows.tolist() if crawl.store.eligibility(np.array([row]))[0])
 
 
