@@ -121,6 +121,7 @@ def test_unknown_setting_gets_a_hint():
 
 
 def test_setting_of_deleted_guest_is_unknown(monkeypatch):
+    pytest.importorskip("tres_scrapy.surface", reason="sets an option of this guest")
     assert config(surface_queries=3) == Config()
     monkeypatch.setattr(option, "places", lambda kind: [])
     with pytest.raises(ConfigError, match="unknown setting TRES_SURFACE_QUERIES"):

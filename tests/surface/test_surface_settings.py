@@ -6,7 +6,7 @@ from tres_scrapy.surface.settings import SurfaceOptions
 
 
 def test_programs_check_their_own_settings():
-    settings = {"TRES_SURFACE_QUERIES": "7", "TRES_REFRESH_BUDGET": "8", "TRES_PAGES": "9"}
+    settings = {"TRES_SURFACE_QUERIES": "7", "TRES_PAGES": "9"}
     assert SurfaceOptions.from_settings(settings).queries == 7
     assert Config.from_settings(settings).pages == 9
     with pytest.raises(ConfigError, match="TRES_SURFACE_QUERY; did you mean TRES_SURFACE_QUERIES"):
