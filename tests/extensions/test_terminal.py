@@ -145,6 +145,8 @@ def test_unknown_width_has_a_default():
 
 @pytest.mark.parametrize("shards", [0, 1])
 def test_live_line_is_not_of_a_shard(monkeypatch, shards):
+    if shards:
+        pytest.importorskip("tres_scrapy.cluster", reason="has the settings of shards")
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, make_policy("tres", store, PolicyInputs()))
     learner = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=False))

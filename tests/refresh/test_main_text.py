@@ -1,6 +1,5 @@
 import pytest
 
-from tres_scrapy.lab.webs.changing import ChangingWeb
 from tres_scrapy.refresh.main_text import (
     MINOR,
     OTHER,
@@ -11,6 +10,8 @@ from tres_scrapy.refresh.main_text import (
     distance,
     read,
 )
+
+ChangingWeb = pytest.importorskip("tres_scrapy.lab.webs.changing").ChangingWeb
 
 WORDS = " ".join(f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(200))
 URL = "http://a.test/"

@@ -1,7 +1,9 @@
 import pytest
 
-from tres_scrapy.lab.webs.deep import SITES, DeepWeb
 from tres_scrapy.surface.result_page import ResultReader
+
+webs = pytest.importorskip("tres_scrapy.lab.webs.deep")
+SITES, DeepWeb = webs.SITES, webs.DeepWeb
 
 SEARCH = "http://a.test/find?q="
 MENU = "<nav><a href='/'>Home</a><a href='/about'>About</a></nav>"
