@@ -53,7 +53,12 @@ class CrawlState:
         return sum(float(figures.get(name, 0)) for figures in self.shards.values())
 
     def figures(self) -> dict[str, float]:
-        """Return the figures of the whole crawl: sums of those of its shards, or what fits."""
+        """Return the figures of the whole crawl: sums of those of its shards, or what fits.
+
+        There are none before the first state of a shard.
+        """
+        if not self.shards:
+            return {}
         found: dict[str, list[float]] = {}
         for figures in self.shards.values():
             for name, value in figures.items():

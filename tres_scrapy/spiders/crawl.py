@@ -98,7 +98,7 @@ def check_scrapys(settings: BaseSettings) -> None:
             if kind is bool or not _is_number(value):
                 raise ConfigError(f"{name} {value!r}: must be {RULES[kind]}") from None
     levels, level = logging.getLevelNamesMapping(), settings["LOG_LEVEL"]
-    if level not in {*levels, *levels.values()}:
+    if not isinstance(level, int) and level not in levels:
         raise ConfigError(f"LOG_LEVEL {level!r}: must be one of {', '.join(levels)}")
 
 
