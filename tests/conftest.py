@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
@@ -36,6 +37,17 @@ STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.sys
 OFFLINE = ("web=synthetic", "WEB=synthetic", "--web", "web=recorded")  # needs the lab
 SLOW_FIXTURES = {"chromium", "finished", "loaded_python", "scrapy", "tres"}
 _fast_test: pytest.Item | None = None
+# The lab simulates other guests; where these are deleted, there is nothing to test.
+SIMULATIONS = {
+    "cluster": ("shard_simulation",),
+    "refresh": ("allocation", "fgdqn", "refresh_interval", "refresh_simulation"),
+}
+collect_ignore = [
+    f"lab/test_{name}.py"
+    for guest, names in SIMULATIONS.items()
+    if find_spec(f"tres_scrapy.{guest}") is None
+    for name in names
+]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -141,6 +141,8 @@ def test_one_shard_learns_by_itself(tmp_path):
         (["--policy", "random"], "a crawl in shards needs --policy tres"),
         (["--max-per-domain", "5_2"], "a crawl in shards needs one number"),
         (["-s", "JOBDIR=x"], "a crawl in shards has --job"),
+        (["-s", "CONCURRENT_REQUESTS=x"], "CONCURRENT_REQUESTS 'x': must be a number"),
+        (["-s", "LOG_LEVEL=loud"], "LOG_LEVEL 'loud': must be one of CRITICAL"),
         (
             ["--snapshots", "foo://x"],
             "--snapshots foo://x: Protocol not known: foo",

@@ -10,12 +10,9 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.export.warc import exchange_records
+from tres_scrapy.lab.shard_simulation import Agenda, ShardSimulation, Timing
 from tres_scrapy.lab.simulation import World
 from tres_scrapy.url.domain import domain_of
-
-pytest.importorskip("tres_scrapy.cluster", reason="simulates its shards")
-
-from tres_scrapy.lab.shard_simulation import Agenda, ShardSimulation, Timing
 
 PAGES = 60
 

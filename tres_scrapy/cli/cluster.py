@@ -68,8 +68,12 @@ def crawl(
     if "JOBDIR" in settings:
         raise ConfigError("-s JOBDIR: a crawl in shards has --job")
     require("cluster", "tres cluster crawl")
-    from tres_scrapy.cluster.start import Order, crawl  # noqa: PLC0415 - it loads Ray
+    from scrapy.settings import Settings  # noqa: PLC0415 - it takes a while
 
+    from tres_scrapy.cluster.start import Order, crawl  # noqa: PLC0415 - it loads Ray
+    from tres_scrapy.spiders.crawl import check_scrapys  # noqa: PLC0415
+
+    check_scrapys(Settings(settings))
     level = settings.get("LOG_LEVEL", "INFO")
     logging.basicConfig(format=FORMAT, datefmt="%Y-%m-%d %H:%M:%S", level=level)
     order = Order(job, shards, address, snapshots, snapshot_interval, arguments, settings)

@@ -46,8 +46,8 @@ def state_of(session: CrawlSession, **more: float) -> CrawlState:
 class Progress:
     """Logs a line every TRES_PROGRESS_INTERVAL seconds, if not 0, and one at the end.
 
-    In a terminal, a single line redrawn every second replaces those log lines. A
-    shard has none: its crawl draws one for all.
+    In a terminal, a single line redrawn every second replaces those log lines. A shard has none:
+    its crawl draws one for all.
     """
 
     def __init__(self, crawler: Crawler, interval: float, *, live: bool) -> None:

@@ -27,7 +27,7 @@ from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
 from tres_scrapy.crawl.health import Health
 from tres_scrapy.crawl.visit import Verdicts, Visit, count_foreign, text_of
 from tres_scrapy.downloader.request import LEASE, follows_links
-from tres_scrapy.extensions.ending import Ending
+from tres_scrapy.extensions.ending import NO_JUDGE, Ending
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.extensions.own_request import OwnRequests
@@ -37,6 +37,7 @@ from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker
 from tres_scrapy.topic.pack import load_packs
+from tres_scrapy.url.message import TresError
 
 Listener = Callable[[Booking, Visit | None], None]
 REST: Final = RestOptions()
@@ -152,11 +153,18 @@ class CrawlSession:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
-        """Return the session of a crawler; raise ValueError if the add-on is not installed."""
+        """Return the session of a crawler; raise TresError if the add-on is not installed."""
         session = crawler.get_extension(cls)
         if session is None:
-            raise ValueError("the classes of TRES work with its add-on: add TresAddon to ADDONS")
+            raise TresError("the classes of TRES work with its add-on: add TresAddon to ADDONS")
         return session
+
+    def lose_judge(self, error: Exception) -> None:
+        """Stop the crawl, as the process that judges pages has ended for good."""
+        if not self.judge_is_lost:
+            self.judge_is_lost = True
+            logger.error("The crawl stops: %s", error)
+            self.stop(NO_JUDGE)
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Note that a host has answered, be it with its robots.txt; what waits for it is next."""

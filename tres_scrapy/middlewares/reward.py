@@ -27,7 +27,7 @@ from tres_scrapy.crawl.failure import (
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START, VISIT, follows_links
-from tres_scrapy.extensions.ending import NO_JUDGE, SCRIPTED
+from tres_scrapy.extensions.ending import SCRIPTED
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import NO_PARENT
@@ -157,10 +157,7 @@ class RewardMiddleware:
         try:
             judged = await asyncio.wrap_future(session.judge.submit(source))
         except WorkerError as error:
-            if not session.judge_is_lost:
-                session.judge_is_lost = True
-                logger.error("The crawl stops: %s", error)
-                session.stop(NO_JUDGE)
+            session.lose_judge(error)
             return None
         except Exception as error:
             logger.error("Could not judge %s: %s: %s", source.url, type(error).__name__, error)
