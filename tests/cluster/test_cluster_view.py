@@ -122,7 +122,7 @@ def test_resumed_crawl_fetches_exactly_t_pages(stopped, resumed):
     assert not first.keys() & second.keys()
 
 
-def test_ended_crawl_is_one_crawl(stopped, resumed, tmp_path):
+def test_ended_crawl_is_one_crawl(stopped, resumed):
     job = stopped.folder / "job"
     pages = len(booked_pages(job))
     assert "It ran in 2 shards" in (job / "tres.html").read_text()
