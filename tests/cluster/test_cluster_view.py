@@ -131,7 +131,6 @@ def test_ended_crawl_is_one_crawl(stopped, resumed):
         counts = record.count()
         assert sum(counts.get(kind, 0) for kind in ("relevant", "irrelevant", "copy")) == pages
         trails = [record.trail(page) for page in record.last(1000)[::-1]]
-        last = record.last(1)[0]
     assert all(trail[0].parent is None for trail in trails)
     assert any(len({hop.row % 2 for hop in trail}) == 2 for trail in trails)
 
