@@ -63,11 +63,6 @@ def pytest_configure(config: pytest.Config) -> None:
     multiprocessing.util.spawnv_passfds = spawn_if_slow
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Return the workers of `-n auto`: one more than processors, since many tests only wait."""
-    return len(os.sched_getaffinity(0)) + 1
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
