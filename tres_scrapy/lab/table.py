@@ -27,13 +27,15 @@ NAMES: Final = {
     "async": "Async",
     "ache": "ACHE",
     "seedfinder": "SeedFinder",
+    "shark_search": "Shark-Search",
+    "opic": "OPIC",
     "best_first": "Best-First",
     "breadth_first": "Breadth-First",
     "oracle": "Oracle",
     "lookahead": "Lookahead",
     "tres_svm": "TRES_SVM",
     "tres_nh": "TRES_NH",
-}  # as in the paper
+}  # as in the papers
 COUNTS: Final = (100, 200, 400)  # fetches after which the relevant pages are counted
 
 Trials = set[tuple[str, int]]  # starts and seeds

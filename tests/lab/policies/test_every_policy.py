@@ -255,6 +255,7 @@ def test_resumable_policies_are_known(policy):
         graph=Graph([], [], []),
         similarity=lambda texts: [],
         search="http://s/?{query}",
+        keywords=("cheese",),
     )
     store = SampleStore(DomainLedger())
     resumable = make_policy(policy, store, setup).is_resumable

@@ -17,12 +17,15 @@ from tres_scrapy.lab.policies.baseline import (
 from tres_scrapy.lab.policies.han import AsyncPolicy
 from tres_scrapy.lab.policies.inputs import (
     with_graph,
+    with_keywords,
     with_labels,
     with_search,
     with_similarity,
 )
 from tres_scrapy.lab.policies.lookahead import LookaheadPolicy
+from tres_scrapy.lab.policies.opic import OpicPolicy
 from tres_scrapy.lab.policies.seedfinder import SeedFinderPolicy
+from tres_scrapy.lab.policies.shark_search import SharkSearchPolicy
 from tres_scrapy.lab.policies.variant import (
     AsynchronousPolicy,
     NoNeighbourhoodPolicy,
@@ -37,6 +40,8 @@ POLICIES: Final = {
     "async": Kind(AsyncPolicy, prepare=with_similarity),
     "ache": Kind(AchePolicy, classifier="svm", reads_text=True, extra="train"),
     "seedfinder": Kind(SeedFinderPolicy, classifier="svm", reads_text=True, prepare=with_search),
+    "shark_search": Kind(SharkSearchPolicy, reads_text=True, rewarded=False, prepare=with_keywords),
+    "opic": Kind(OpicPolicy, rewarded=False),
     "best_first": Kind(BestFirstPolicy),
     "breadth_first": Kind(BreadthFirstPolicy, rewarded=False),
     "oracle": Kind(OraclePolicy, rewarded=False, prepare=with_labels),

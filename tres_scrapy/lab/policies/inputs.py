@@ -28,10 +28,10 @@ Labels = Callable[[Sequence[str]], list[bool]]
 class RivalInputs(PolicyInputs):
     """The arguments of a policy that TRES is compared with.
 
-    `keywords` begin with the topic's name. `similarity` returns the cosine [n] of each text with
-    the keywords, 0 for a text without a known word. `search` is the URL of a search engine with
-    {query} in it. `labels` returns the true label of each URL. `graph` holds the pages of an
-    offline web and the links between them.
+    `keywords` are those of the topic; for a search engine, the name of the topic comes first.
+    `similarity` returns the cosine [n] of each text with the keywords, 0 for a text without a known
+    word. `search` is the URL of a search engine with {query} in it. `labels` returns the true label
+    of each URL. `graph` holds the pages of an offline web and the links between them.
     """
 
     keywords: Sequence[str] = ()
@@ -60,6 +60,13 @@ def with_search(
     search = config.search_url or (SEARCH if config.web.kind else None)
     keywords = (" ".join(config.topics), *pack.given)
     return RivalInputs(**vars(setup), search=search, keywords=keywords)
+
+
+def with_keywords(
+    setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
+) -> RivalInputs:
+    """Add the keywords of the pack, as the user gave them."""
+    return RivalInputs(**vars(setup), keywords=pack.given)
 
 
 def with_labels(
