@@ -59,7 +59,7 @@ from tres_scrapy.cluster.router import LinkBatch
 from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
-from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.run_file import NAME
 
 KINDS = ("shard", "learner", "coordinator", "driver", "raylet")
 DISKS = ("disk", "all disks")  # with snapshots

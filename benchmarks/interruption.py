@@ -31,6 +31,7 @@ from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.lab.library import Fetched
 from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.recovery import marks, recover
 
 UNDER_WAY = 16
@@ -82,7 +83,7 @@ class Interrupted(Simulation):
     def _end_first(self) -> None:
         self._mark_of_page = None
         booking = self.fetch(self._under_way.popleft())
-        self._journal.book(self.crawl, booking, self._mark_of_page)
+        self._journal.book(self.crawl, RecordEntry(booking, 0.0, mark=self._mark_of_page))
 
     def _book(self, row: int, fetched: Fetched) -> Booking:
         """Keep the fingerprint of the page for the journal."""

@@ -41,9 +41,9 @@ from tres_scrapy.frontier.store import SAVED, SampleStore
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.web import PAGES
 from tres_scrapy.page.text import read_page
-from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import recover
+from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.domain import registrable_domain
 
 PROJECT = Path(__file__).parents[1]
@@ -212,7 +212,7 @@ def booked_pages(job: Path) -> list[str]:
     """Return the URLs of the pages that are fetched according to a JOBDIR."""
     with closing(sqlite3.connect(job / NAME)) as connection:
         urls = urls_of(connection)
-        found = connection.execute("SELECT url FROM step WHERE kind = 'page'")
+        found = connection.execute("SELECT url_number FROM page WHERE kind = 'page'")
         return [urls[number] for (number,) in found]
 
 
@@ -236,7 +236,7 @@ def relevant_pages(job: Path) -> set[str]:
     """Return the URLs of the relevant pages in a JOBDIR."""
     with closing(sqlite3.connect(job / NAME)) as connection:
         urls = urls_of(connection)
-        found = connection.execute("SELECT url FROM step WHERE kind = 'page' AND relevant")
+        found = connection.execute("SELECT url_number FROM page WHERE kind = 'page' AND relevant")
         return {urls[number] for (number,) in found}
 
 

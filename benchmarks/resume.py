@@ -25,9 +25,10 @@ from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.recovery import recover
+from tres_scrapy.run.run_file import NAME
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 80_000, 1_000
 # Learning takes most of the time of a crawl, but recovery does not repeat it.
@@ -78,7 +79,7 @@ def write(directory: Path, pages: int) -> dict[str, float]:
             decision.row, relevant, Outlinks(urls, ["an anchor of words"] * LINKS, actions)
         )
         booked = perf_counter()
-        journal.book(crawl, booking, b"8 bytes.")
+        journal.book(crawl, RecordEntry(booking, 0.0, mark=b"8 bytes."))
         writing += perf_counter() - booked + written - leased
         crawling += booked - written + leased - start
     start = perf_counter()

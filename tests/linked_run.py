@@ -12,7 +12,8 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.code import Wordbook, page_codes
 from tres_scrapy.page.text import read_page
-from tres_scrapy.report.record_writer import RecordEntry, Writer
+from tres_scrapy.run.page_row import RecordEntry
+from tres_scrapy.run.writer import Writer
 from tres_scrapy.topic.keyword import KeywordSet
 
 META = {"topic": "food", "policy": "tres"}
@@ -20,16 +21,18 @@ BLOCK = """<h2>{heading}</h2><div class="{style}"><ul>{items}</ul></div>"""
 ITEM = '<li><a href="http://{word}{host}.test/{word}/{number}">{anchor}</a> {around}</li>'
 
 
-def crawl_of(pages=120, **links):
+def crawl_of(pages=120, *, is_new=True, **links):
     """Return a crawl of TRES; `links` are options of its link model.
 
-    A site gives 38 pages at most, so that pages of engines are fetched at last.
+    A site gives 38 pages at most, so that pages of engines are fetched at last. One that is not
+    new is to be recovered.
     """
     store = SampleStore(DomainLedger(Cap(38, 38)))
     learning = LearningOptions(exploration_steps=10)
     setup = PolicyInputs(0, learning=learning, links=LinkOptions(**links))
     crawl = Crawl(store, make_policy("tres", store, setup), pages)
-    crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), np.float32)))
+    if is_new:
+        crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), np.float32)))
     return crawl
 
 

@@ -11,7 +11,8 @@ from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.report.record_writer import RecordEntry, Writer
+from tres_scrapy.run.page_row import RecordEntry
+from tres_scrapy.run.writer import Writer
 
 META = {"topic": "food", "policy": "tres"}
 

@@ -122,10 +122,10 @@ def owners(folder):
 def booked_pages(job):
     """Return the pages of all shards by their journals, and which of them are relevant."""
     found = []
-    for journal in job.glob("shard-*/tres.sqlite"):
+    for journal in job.glob("shard-*/tres.run"):
         with closing(sqlite3.connect(journal)) as read:
             batches = read.execute("SELECT urls FROM batch ORDER BY number")
             urls = [url for (texts,) in batches for url in json.loads(texts)]
-            steps = read.execute("SELECT url, relevant FROM step WHERE kind = 'page'")
+            steps = read.execute("SELECT url_number, relevant FROM page WHERE kind = 'page'")
             found += [(urls[number], relevant) for number, relevant in steps]
     return found

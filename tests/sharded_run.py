@@ -11,8 +11,9 @@ from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.report.record_file import HealthPoint
-from tres_scrapy.report.record_writer import RecordEntry, Writer
+from tres_scrapy.run.page_row import RecordEntry
+from tres_scrapy.run.run_file import HealthPoint
+from tres_scrapy.run.writer import Writer
 
 SEED = "http://0.test/"
 

@@ -15,7 +15,7 @@ LINK = re.compile(r"\]\(([^)]+)\)")  # the target of a Markdown link or picture
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["settings", "formats"])
+@pytest.mark.parametrize("name", ["settings", "formats", "run-file"])
 def test_page_says_what_the_code_says(tmp_path, name):
     """Where this fails: `python docs/NAME.py`."""
     for path in (PROJECT / "docs").glob(f"{name}.*"):

@@ -34,8 +34,9 @@ from tres_scrapy.items import RelevantPage
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
-from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.page_row import RecordEntry
+from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError
 
 STEPS: Final = 14  # of the job, before it was killed
@@ -218,7 +219,7 @@ def _step(crawl: Crawl, job: Job, spider: OwnSpider, number: int) -> None:
     row, store = decision.row, crawl.store
     url = Request(store.url(row)).url
     if number % 5 == 4:
-        job.book(crawl, crawl.book_failure(row, Failure("http_404")))
+        job.book(crawl, RecordEntry(crawl.book_failure(row, Failure("http_404")), 0.0))
         return
     path, anchor, hosts = store.trail(row), store.anchors[row], range(number, number + 3)
     links = [f"http://h{host % 7}.test/{number}/{host}" for host in hosts]
@@ -245,7 +246,8 @@ def _step(crawl: Crawl, job: Job, spider: OwnSpider, number: int) -> None:
     )
     json.dumps(asdict(item), ensure_ascii=False).encode()
     page = Page(url, "", f"{number} page {'word ' * number}", ())
-    job.book(crawl, booking, fingerprint(page), [item] if number % 2 else [])
+    entry = RecordEntry(booking, 0.0, mark=fingerprint(page))
+    job.book(crawl, entry, [item] if number % 2 else [])
 
 
 def _new_crawl() -> Crawl:

@@ -10,7 +10,7 @@ from soup import FOOD, OTHER, lines_of
 
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import read_page
-from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.run.writer import Writer
 from tres_scrapy.topic.explanation import topic_reason
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack

@@ -86,7 +86,7 @@ def test_options_that_shards_do_not_know(scrapy, tmp_path, more, said):
 
 def test_folder_of_another_kind_of_crawl_is_refused(scrapy, tmp_path):
     (tmp_path / "job").mkdir()
-    (tmp_path / "job" / "tres.sqlite").touch()
+    (tmp_path / "job" / "tres.run").touch()
     crawl = scrapy(*words(), program=("-c", PROGRAM), project=tmp_path)
     assert crawl.returncode == 1
     assert "is the JOBDIR of a crawl without shards: give another folder" in crawl.stderr

@@ -5,7 +5,7 @@ from sharded_run import ShardedRun
 from tres_scrapy.cluster.joining import Joining
 from tres_scrapy.cluster.record_join import read_part
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.run.run_file import RecordError
 
 
 def parts_of(run):

@@ -9,7 +9,7 @@ from tres_scrapy.cluster.line import FILE, Line, gather, note_owner, take_over
 from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.shard_snapshot import ShardSnapshots
 from tres_scrapy.cluster.snapshot_store import SnapshotFolder, SnapshotStore
-from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError
 
 STEP = "INSERT INTO step VALUES (NULL, ?, 1, 1, 'page', 0, 0, x'', 0, 0, NULL, NULL)"
@@ -49,7 +49,7 @@ class Nodes:
 
     def pages(self, node):
         with closing(sqlite3.connect(self.disk(node) / NAME)) as journal:
-            return [row for (row,) in journal.execute("SELECT row FROM step")]
+            return [row for (row,) in journal.execute("SELECT row FROM page")]
 
 
 @pytest.fixture

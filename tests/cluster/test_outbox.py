@@ -18,6 +18,7 @@ from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 from tres_scrapy.links.code import RaggedArray
+from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.recovery import recover
 from tres_scrapy.url.message import TresError
 
@@ -66,10 +67,13 @@ class Shard:
         if number % 6 == 5:
             target = links.urls[0]
             if not self.crawl.router.owns(target):
-                self.journal.book(self.crawl, self.crawl.redirect_away(decision.row, target))
+                self._save(self.crawl.redirect_away(decision.row, target))
                 return
         booking = self.crawl.book_page(decision.row, number % 3 == 0, links)
-        self.journal.book(self.crawl, booking)
+        self._save(booking)
+
+    def _save(self, booking):
+        self.journal.book(self.crawl, RecordEntry(booking, 0.0))
 
     def send(self, other, most=2):
         """Send the next batches to another shard."""
@@ -176,13 +180,13 @@ def test_batches_of_failed_transaction_are_sent_later(tmp_path):
     booking = shard.crawl.book_page(decision.row, True, links_of(*range(100, 107)))
     shard.note_arrival(Shard(tmp_path / "other", 1))
     shard.journal.database.execute(
-        "CREATE TEMP TRIGGER full BEFORE INSERT ON main.step BEGIN SELECT RAISE(ABORT, 'full'); END"
+        "CREATE TEMP TRIGGER full BEFORE INSERT ON main.page BEGIN SELECT RAISE(ABORT, 'full'); END"
     )
     with pytest.raises(sqlite3.IntegrityError, match="full"):
-        shard.journal.book(shard.crawl, booking)
+        shard.journal.book(shard.crawl, RecordEntry(booking, 0.0))
     assert (dict(shard.outbox.sent), shard.outbox.waiting, shard.outbox.size) == before
     shard.journal.database.execute("DROP TRIGGER full")
-    shard.journal.book(shard.crawl, booking)
+    shard.journal.book(shard.crawl, RecordEntry(booking, 0.0))
     assert shard.outbox.sent[1] == before[0][1] + 1
     numbers, batches = zip(*shard.outbox.next(1, 0, 99), strict=True)
     assert numbers == tuple(range(1, shard.outbox.sent[1] + 1))
@@ -192,11 +196,11 @@ def test_batches_of_failed_transaction_are_sent_later(tmp_path):
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE guest SET row = 100000",
-        "UPDATE guest SET length = 0",
-        "UPDATE guest SET distance = 0.5",
-        "UPDATE guest SET reward = 'much'",
-        "DELETE FROM guest",
+        "UPDATE guest_path SET row = 100000",
+        "UPDATE guest_path SET length = 0",
+        "UPDATE guest_path SET distance = 0.5",
+        "UPDATE guest_path SET reward = 'much'",
+        "DELETE FROM guest_path",
     ],
 )
 def test_damaged_guest_is_refused(tmp_path, statement):

@@ -13,8 +13,8 @@ from tres_scrapy.cluster.record_join import JoinedRecord, read_part
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record, records_below
+from tres_scrapy.run.run_file import RecordError
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from contextlib import closing
 import pytest
 
 from tres_scrapy.cluster.shard_journal import ShardJournal, back_up, held_in
-from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.run_file import NAME
 
 LARGE = "x" * 4096
 

@@ -9,8 +9,7 @@ from tres_scrapy.cluster.line import RUN, Line, take_over
 from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.shard_snapshot import ShardSnapshots
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
-from tres_scrapy.report.record_file import IN_JOB, open_to_write
-from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.run_file import NAME, open_to_write
 
 
 @pytest.fixture
@@ -75,14 +74,14 @@ def test_snapshot_is_taken_when_it_is_due(snapshots, journal):
 def test_restored_shard_has_the_output_of_its_journal(snapshots, journal, folder, tmp_path):
     output = tmp_path / "shard-0/pages.jsonl"
     output.write_text("a\n")
-    open_to_write(output.with_name(IN_JOB)).close()
+    open_to_write(output.with_name(NAME)).close()
     journal.note("name", "value")
     output.write_text("a\nb\n")  # its page is not booked yet
     take(snapshots, journal)
     folder.claim(2)
     assert take_over(tmp_path / "new", folder, 2) == Line(2, ((1, 0), (2, 0)))
     assert (tmp_path / "new/pages.jsonl").read_text() == "a\n"
-    open_to_write(tmp_path / "new" / IN_JOB).close()
+    open_to_write(tmp_path / "new" / NAME).close()
     with closing(ShardJournal.open(tmp_path / "new", {})) as restored:
         assert restored.noted("name") == "value"
 

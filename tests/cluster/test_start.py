@@ -77,7 +77,7 @@ def test_missing_package_is_said_first(tmp_path, monkeypatch):
 
 
 def test_jobdir_of_one_process_is_refused(tmp_path):
-    (tmp_path / "tres.sqlite").touch()
+    (tmp_path / "tres.run").touch()
     with pytest.raises(ConfigError, match="is the JOBDIR of a crawl without shards"):
         crawl(Order(tmp_path, 2, arguments=FOOD))
 

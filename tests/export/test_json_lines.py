@@ -9,7 +9,7 @@ from test_finding import ITEM
 
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.output_file import JsonLinesPipeline
-from tres_scrapy.report.record_file import SUFFIX, open_to_write
+from tres_scrapy.run.run_file import SUFFIX, open_to_write
 
 
 def test_empty_file_is_removed(tmp_path):

@@ -17,7 +17,7 @@ from tres_scrapy.extensions.dashboard import Dashboard
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.live.resource import CLOSED, FILES, LONGEST, LivePage, listening
 from tres_scrapy.live.token import TOKEN_HEADER, PageAccess
-from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.run_file import NAME
 
 pytestmark = pytest.mark.slow
 

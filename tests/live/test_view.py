@@ -13,8 +13,9 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.view import DRAWING_COST, DRAWING_PERIOD, FOUND_PAGES, RECENT_PAGES, View
-from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_writer import RecordEntry, Writer
+from tres_scrapy.run.page_row import RecordEntry
+from tres_scrapy.run.run_file import RecordError
+from tres_scrapy.run.writer import Writer
 
 PAGES = 50
 

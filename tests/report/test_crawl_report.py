@@ -19,9 +19,11 @@ from tres_scrapy.report.chart import plotly_script
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.crawl_report import render, web_link, write_report
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record, latest_record, record_path
-from tres_scrapy.report.record_writer import RecordEntry, Writer
+from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.page_row import RecordEntry
+from tres_scrapy.run.run_file import RecordError, open_to_write
+from tres_scrapy.run.writer import Writer
 
 HOSTILE = '</script><script>document.title = "owned"</script><img src=x onerror="alert(1)">\u202e'
 
@@ -52,9 +54,9 @@ def hostile(tmp_path_factory):
         urls = []
         actions = actions[:0]
     writer.flush(101.0)
-    writer._connection.execute("UPDATE page SET url = 'javascript:alert(1)' WHERE step = 1")
-    writer._connection.execute("UPDATE page SET domain = ?, kind = kind || '<b>'", (HOSTILE,))
-    writer._connection.execute("UPDATE page SET kind = 'page', relevant = 1 WHERE step < 3")
+    writer.journal.database.execute("UPDATE page SET url = 'javascript:alert(1)' WHERE step = 1")
+    writer.journal.database.execute("UPDATE page SET domain = ?, kind = kind || '<b>'", (HOSTILE,))
+    writer.journal.database.execute("UPDATE page SET kind = 'page', relevant = 1 WHERE step < 3")
     writer.close(102.0, HOSTILE)
     with Record(path) as read:
         write_report(read, path.with_suffix(".html"))
@@ -65,7 +67,10 @@ def test_page_shows_when_crawl_resumed(tmp_path):
     path, crawl = tmp_path / "a.run", crawl_of(pages=20)
     record(path, crawl)
     for start in (100_000.0, 200_000.0):
-        Writer.open(path, crawl, META, {}, start).close(start + 1, "page_limit")
+        writer = Writer(Journal(open_to_write(path)), crawl, start)
+        writer.journal.skip(crawl)
+        writer.begin(META, {}, start)
+        writer.close(start + 1, "page_limit")
         with Record(path) as read:
             write_report(read, path.with_suffix(".html"))
         page = path.with_suffix(".html").read_text(encoding="utf-8")
@@ -132,7 +137,7 @@ def test_page_marks_changed_settings_and_has_the_webs_count(tmp_path):
     web = {"pages": 20, "relevant": 15, "harvest": 0.75, "domains": 3}
     for since in ("", ", since the last start"):
         writer = Writer.open(path, crawl, META | {"changed": '["B"]'}, settings, 1.0)
-        writer.close(2.0, "page_limit", web=json.dumps(web))
+        writer.close(2.0, "page_limit", labels=json.dumps(web))
         with Record(path) as read:
             page = render(read)
         count = f"20 pages, 15 relevant, 75.0\N{NO-BREAK SPACE}%, on 3 domains{since}."

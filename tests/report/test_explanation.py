@@ -7,9 +7,9 @@ from conftest import command
 
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.report.explanation import FetchExplanation, plain
-from tres_scrapy.report.reason import GREEDY
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.run.reason import GREEDY
+from tres_scrapy.run.run_file import RecordError
 
 
 @pytest.fixture

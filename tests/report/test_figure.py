@@ -8,8 +8,8 @@ from tres_scrapy.frontier.split import Split
 from tres_scrapy.report import crawl_chart, learned_chart
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import Point
-from tres_scrapy.report.snapshot import Node
+from tres_scrapy.run.run_file import Point
+from tres_scrapy.run.snapshot import Node
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from linked_run import crawl_of, steps
 
 from tres_scrapy.links.code import CODES, CueGroup, Fact, Names, coded, fact, url_codes, url_texts
 from tres_scrapy.links.model import KNOWN, LinkEvidence
-from tres_scrapy.report.reason import (
+from tres_scrapy.run.reason import (
     PARTS_AGAINST,
     PARTS_FOR,
     LinkPart,

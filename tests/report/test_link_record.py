@@ -12,17 +12,21 @@ from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.links.code import BITS, CueGroup, coded, url_codes, url_texts
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.view import View
-from tres_scrapy.report import snapshot
 from tres_scrapy.report.chart import plotly_script
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.learned_chart import average_precision
-from tres_scrapy.report.reason import Reasons, parts_of, phrase_of
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_writer import RecordEntry, Writer
-from tres_scrapy.report.snapshot import FETCHED, WEIGHTS, strongest
+from tres_scrapy.run import snapshot
+from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.page_row import RecordEntry
+from tres_scrapy.run.reason import Reasons, parts_of, phrase_of
+from tres_scrapy.run.recovery import recover
+from tres_scrapy.run.run_file import NAME, RecordError
+from tres_scrapy.run.snapshot import FETCHED, WEIGHTS, strongest
+from tres_scrapy.run.writer import Writer
+from tres_scrapy.url.message import TresError
 
 HOSTILE = "<img/src=x/onerror=alert(1)>"
 
@@ -143,21 +147,21 @@ def test_item_mentions_what_the_record_says(tmp_path):
 
 
 def test_names_survive_a_kill(tmp_path):
-    path, crawl = tmp_path / "a.run", crawl_of(pages=80)
-    writer, bookings = Writer.open(path, crawl, META, {}, 100.0), steps(crawl)
+    journal, crawl = Journal.open(tmp_path, {}), crawl_of(pages=80)
+    bookings = steps(crawl)
     for _ in range(30):
-        writer.note(RecordEntry(next(bookings), 100.0))
-    writer.flush(101.0)
-    writer._connection.close()  # as a kill does
+        journal.book(crawl, RecordEntry(next(bookings), 100.0))
+    journal.database.close()  # as a kill does
     known = crawl.store.names
-    again = crawl_of(pages=80)
-    writer = Writer.open(path, again, META, {}, 200.0)
+    journal, again = Journal.open(tmp_path, {}), crawl_of(is_new=False)
+    recover(journal, again)
     names = again.store.names
     assert len(names) == len(known) > 50
     assert all(names.text(code) == text for code, text in known.since(0))
     names.learn([(CueGroup.AROUND << BITS | 5, "new")])
-    writer.note(RecordEntry(next(steps(again)), 200.0))
-    writer.close(201.0, "")
+    journal.save(again)
+    journal.close()
+    path = tmp_path / NAME
     with sqlite3.connect(path) as connection:
         found = dict(connection.execute("SELECT code, text FROM name"))
     connection.close()
@@ -312,5 +316,8 @@ def test_damage_is_told_in_one_line(linked, tmp_path, damage, use):
 @pytest.mark.parametrize("value", ["-1, 'a'", "99999999, 'a'", "1048575, x'00'"])
 def test_damaged_names_are_refused(linked, tmp_path, value):
     path = changed(linked, tmp_path, f"INSERT INTO name VALUES ({value})")  # noqa: S608 - our own
-    with pytest.raises(RecordError, match="cannot be read"):
-        Writer.open(path, crawl_of(), META, {}, 1.0)
+    path.rename(tmp_path / NAME)
+    journal = Journal.open(tmp_path, {})
+    with pytest.raises(TresError, match="damaged"):
+        recover(journal, crawl_of(is_new=False))
+    journal.close()

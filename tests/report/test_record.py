@@ -8,12 +8,13 @@ from recorded_run import META, crawl_of, record, steps
 
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.report import record_writer as module
 from tres_scrapy.report.crawl_report import render
-from tres_scrapy.report.reason import EXPLORED, GREEDY, OTHER, SEED, UNCERTAIN, Reasons, RuleBook
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import RecordError, open_to_write
-from tres_scrapy.report.record_writer import RecordEntry, Writer
+from tres_scrapy.run import writer as module
+from tres_scrapy.run.page_row import LONGEST, RecordEntry
+from tres_scrapy.run.reason import EXPLORED, GREEDY, OTHER, SEED, UNCERTAIN, Reasons, RuleBook
+from tres_scrapy.run.run_file import RecordError, open_to_write
+from tres_scrapy.run.writer import Writer
 
 
 def test_every_booking_is_kept(recorded, read):
@@ -221,58 +222,6 @@ def test_finished_record_is_one_file(recorded):
     assert [file.name for file in recorded.path.parent.iterdir()] == ["food.run"]
 
 
-def test_record_goes_on_where_it_was(tmp_path):
-    path, crawl = tmp_path / "a.run", crawl_of(pages=80)
-    bookings = steps(crawl)
-    for start in (100.0, 200.0):
-        writer = Writer.open(path, crawl, META, {"A": str(start)}, start)
-        for _ in range(30):
-            writer.note(RecordEntry(next(bookings), start))
-        if start == 100.0:
-            writer.flush(start)
-            writer._connection.close()  # as a kill does
-        else:
-            writer.close(start, "page_limit")
-    with Record(path) as read:
-        assert len({page.row for page in read.last(1000)}) == 60
-        assert read.last(1)[0].step == 60
-        assert len(read.rules.rules) == crawl.policy.tree.splits
-        assert read.settings() == {"A": "200.0"}
-        assert read.starts() == [100.0, 200.0]
-
-
-def test_kill_gap_is_filled(tmp_path):
-    path, crawl = tmp_path / "a.run", crawl_of(pages=40)
-    bookings = list(steps(crawl))
-    writer = Writer.open(path, crawl, META, {}, 100.0)
-    for booking in bookings[:20]:
-        writer.note(RecordEntry(booking, 100.0, title="seen"))
-    writer.flush(101.0)
-    writer._connection.close()
-    writer = Writer.open(path, crawl, META, {}, 200.0)
-    writer.fill(bookings, 200.0)
-    writer.close(201.0, "")
-    with Record(path) as read:
-        pages = read.last(100)[::-1]
-        assert [page.row for page in pages] == [booking.experience.row for booking in bookings]
-        assert {page.chosen for page in pages[20:]} == {"lost"}
-        assert {page.time for page in pages} == {100.0}
-        assert "the reason is not recorded." in read.why(pages[-1])
-        assert read.trail(pages[-1])[0].chosen == SEED
-
-
-def test_refetched_sample_is_there_once(tmp_path):
-    crawl = crawl_of(pages=10)
-    booking = next(steps(crawl))
-    writer = Writer.open(tmp_path / "a.run", crawl, META, {}, 100.0)
-    for title in ("lost", "again"):
-        writer.note(RecordEntry(booking, 100.0, title=title))
-        writer.flush(101.0)
-    writer.close(102.0, "")
-    with Record(tmp_path / "a.run") as read:
-        assert [page.title for page in read.last(10)] == ["again"]
-
-
 @pytest.mark.slow
 def test_record_size_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "RIVALS_KEPT", 20)
@@ -286,7 +235,7 @@ def test_record_size_is_bounded(tmp_path, monkeypatch):
         newest = read.last(1)[0].step
         assert not read.rivals(newest - 20)
         assert read.rivals(newest - 10)
-        assert max(len(page.title) for page in read.last(1000)) == module.LONGEST
+        assert max(len(page.title) for page in read.last(1000)) == LONGEST
     assert (tmp_path / "a.run").stat().st_size < 400_000
 
 

@@ -6,7 +6,7 @@ import pytest
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
-from tres_scrapy.report.reason import ANY_LINK, Condition, RuleBook, rule_phrase
+from tres_scrapy.run.reason import ANY_LINK, Condition, RuleBook, rule_phrase
 
 
 def holds(conditions, x):

@@ -1,13 +1,15 @@
 import os
 import sqlite3
+from contextlib import closing
 
 import pytest
 
-from tres_scrapy.config.config import Config, WordOptions
+from tres_scrapy.config.config import Config, ShardOptions, WordOptions
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.extensions.job import identity_of
-from tres_scrapy.run.job_file import NAME, SCHEMA, open_database
+from tres_scrapy.run.job_file import open_database
 from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.run_file import NAME, SCHEMA, open_to_read
 from tres_scrapy.url.message import TresError
 
 
@@ -47,7 +49,7 @@ def test_foreign_file_is_untouched(tmp_path):
     ("change", "said"),
     [
         (1, "newer version of TRES"),
-        (-1, "older version of TRES (format 4, this one reads 5): give"),
+        (-1, "older version of TRES (format 6, this one reads 7): give"),
     ],
 )
 def test_other_format_is_refused(tmp_path, change, said):
@@ -63,7 +65,7 @@ def test_other_format_is_refused(tmp_path, change, said):
 def test_tables_that_were_changed_are_refused(tmp_path):
     open_database(tmp_path).close()
     with sqlite3.connect(tmp_path / NAME) as connection:
-        connection.execute("CREATE TRIGGER t AFTER INSERT ON step BEGIN DELETE FROM batch; END")
+        connection.execute("CREATE TRIGGER t AFTER INSERT ON page BEGIN DELETE FROM batch; END")
     connection.close()
     assert "tables that TRES did not create" in refused(tmp_path)
 
@@ -160,3 +162,24 @@ def test_folder_of_shards_is_refused(tmp_path):
     with pytest.raises(TresError, match="holds a crawl in shards: tres cluster crawl resumes it"):
         open_database(tmp_path)
     assert not (tmp_path / NAME).exists()
+
+
+def test_journal_of_two_files_is_refused(tmp_path):
+    (tmp_path / "tres.sqlite").write_bytes(b"SQLite format 3")
+    assert "an older version of TRES (tres.sqlite): resume it with that" in refused(tmp_path)
+    assert not (tmp_path / NAME).exists()
+
+
+def test_file_is_readable_while_a_crawl_writes_it(tmp_path):
+    journal = Journal.open(tmp_path, {"topic": "food"})
+    with closing(open_to_read(tmp_path / NAME)) as reader:
+        journal.note("name", "value")
+        assert ("name", "value") in reader.execute("SELECT * FROM meta").fetchall()
+    journal.close()
+
+
+def test_shard_is_not_resumed_as_a_whole_crawl(tmp_path):
+    shard = Config(topic="food", shard=ShardOptions(1, 3))
+    Journal.open(tmp_path, identity_of(shard)).close()
+    with pytest.raises(TresError, match="a crawl with shard '1 of 3', not none"):
+        Journal.open(tmp_path, identity_of(Config(topic="food")))

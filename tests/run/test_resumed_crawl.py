@@ -9,7 +9,7 @@ import pytest
 from conftest import PROJECT, served
 from soup import FOOD
 
-from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.whole_file import drop_torn_line
 
 PAGES = 12
@@ -159,7 +159,7 @@ def test_written_item_is_not_repeated(crawl, tmp_path):
     crawl("-a", "pages=3")
     with sqlite3.connect(tmp_path / "job" / NAME) as connection:  # as if it were not exported
         line = (tmp_path / "items.jsonl").read_text(encoding="utf-8").splitlines()[1]
-        (row,) = connection.execute("SELECT row FROM step WHERE number = 2").fetchone()
+        (row,) = connection.execute("SELECT row FROM page WHERE step = 2").fetchone()
         text = json.dumps(["tres_scrapy.items:RelevantPage", json.loads(line)])
         connection.execute("INSERT INTO item VALUES (?, 0, ?)", (row, text))
     connection.close()
@@ -220,12 +220,12 @@ def test_unresumable_policy_says_so(crawl, tmp_path):
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE step SET mark = x'00'",
+        "UPDATE page SET mark = x'00'",
         "INSERT INTO item VALUES (1, 0, '{\"url\": 1}')",
         "INSERT INTO item VALUES (1, 0, '[')",
         'INSERT INTO item VALUES (1, 0, \'["builtins:dict", {"url": "\\ud800"}]\')',
         "INSERT INTO request VALUES (1, '{}')",
-        "UPDATE step SET host = 77",
+        "UPDATE page SET host = 77",
     ],
 )
 def test_damaged_job_is_one_line(crawl, two_pages, tmp_path, statement):

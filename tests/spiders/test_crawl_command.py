@@ -17,7 +17,7 @@ from soup import FOOD, FRENCH, OTHER, lines_of, link
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.topic.pack import Pack
 
 

@@ -9,8 +9,8 @@ from conftest import served
 from soup import FOOD, OTHER, lines_of, link
 
 from tres_scrapy.frontier.store import REVISED
-from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import DESCRIBED
+from tres_scrapy.run.run_file import NAME
 
 PAGES = 24
 KEYWORDS = "food\ncooking\nrecipe\nsoup\nbread\n"

@@ -17,6 +17,7 @@ MEANINGS: Final = {
     "seeds": "rate seeds before a long crawl",
     "answer": "say which pages of a crawl from keywords are relevant",
     "explain": "why a crawl fetched a page",
+    "export": "write the pages of a crawl, also irrelevant ones, as JSON lines, CSV, ...",
     "report": "write the report of a crawl as one HTML file",
     "train": "make a topic of your own, from keywords and documents",
     "pack": "keep the topic that a crawl from keywords has learned",

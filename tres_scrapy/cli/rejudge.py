@@ -12,8 +12,8 @@ import click
 
 from tres_scrapy.cli.command import Command, option, refuse
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record
+from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.topic_folder import TopicFolder, count_unlearned, find_folder, read_answers

@@ -11,8 +11,8 @@ from typing import Final
 
 from tres_scrapy.cluster.record_join import JoinedRecord, Part, Position, read_part
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import IN_JOB, RecordError
 from tres_scrapy.report.record_path import SHARD
+from tres_scrapy.run.run_file import NAME, RecordError
 
 COST: Final = 20  # the next parts are asked for after this many times what the last ones took
 FRESH: Final = 30.0  # seconds since the crawl itself joined the records of its shards
@@ -36,7 +36,7 @@ class Joining:
         parts: Callable[[Mapping[int, Position]], Mapping[int, Part]],
         period: float,
     ) -> None:
-        self.path = job / IN_JOB
+        self.path = job / NAME
         self._parts = parts
         self._period = period
         self._due = 0.0
@@ -81,9 +81,7 @@ def join_records(records: Mapping[int, Path], joined: JoinedRecord, time: float)
 
 def shard_records(folder: Path) -> dict[int, Path]:
     """Return the records of the shards of a crawl in a folder, by their numbers."""
-    found = {
-        path.parent.name.removeprefix(SHARD): path for path in folder.glob(f"{SHARD}*/{IN_JOB}")
-    }
+    found = {path.parent.name.removeprefix(SHARD): path for path in folder.glob(f"{SHARD}*/{NAME}")}
     return {int(number): path for number, path in found.items() if number.isdigit()}
 
 
@@ -92,7 +90,7 @@ def join_shards(folder: Path, output: Path | None = None, *, at_once: bool = Fal
 
     A running crawl does that itself: then nothing is done, unless `at_once`.
     """
-    records, path = shard_records(folder), folder / IN_JOB
+    records, path = shard_records(folder), folder / NAME
     if not records:
         return None
     with Record(next(iter(records.values()))) as first:

@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 from tres_scrapy.cluster.shard_journal import held_in
 from tres_scrapy.cluster.snapshot_store import Manifest, SnapshotFolder
 from tres_scrapy.report.record_path import PART
-from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import whole_file
 

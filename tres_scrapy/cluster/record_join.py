@@ -16,15 +16,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tres_scrapy.report.record_file import Fetch, RecordError, open_to_read, open_to_write, reading
-from tres_scrapy.report.record_writer import CURVE, RIVALS_KEPT
-from tres_scrapy.report.snapshot import DEPENDENCE, LINKS
+from tres_scrapy.run.run_file import (
+    FETCHES,
+    Fetch,
+    RecordError,
+    open_to_read,
+    open_to_write,
+    reading,
+)
+from tres_scrapy.run.snapshot import DEPENDENCE, LINKS
+from tres_scrapy.run.writer import CURVE, RIVALS_KEPT
 
 STEP, ROW, PARENT, TIME, LEAF, SPLITS = map(
     Fetch.__slots__.index, ("step", "row", "parent", "time", "leaf", "splits")
 )
 RATE_SECONDS: Final = 1.0  # seconds over which a rate is measured
-ENDING: Final = ("ended", "reason", "left", "gone", "web")  # of meta
+ENDING: Final = ("ended", "reason", "left", "gone", "labels")  # of meta
 OWN: Final = (  # settings of a shard that the crawl does not have
     "JOBDIR",
     "TRES_APPEND",
@@ -34,9 +41,15 @@ OWN: Final = (  # settings of a shard that the crawl does not have
     "TRES_SHARD",
     "TRES_WEB_PROXY",
 )
+# Without what only the crawl of the shard needs, such as the hosts it has asked for sitemaps.
+_FACTS: Final = "SELECT * FROM meta WHERE instr(name, ' ') = 0"
 JOINED: Final = "joined"  # in meta: when this was last brought up to date
 PART_PAGES: Final = 1_000  # pages in a part
 Row = tuple[Any, ...]
+# The samples are in the files of the shards: here are no numbers of them.
+_PAGE: Final = f"{', '.join(Fetch.__slots__)}, url_number, host, first, outlinks"
+_VALUES: Final = f"{', '.join('?' * len(Fetch.__slots__))}, 0, 0, 0, 0"
+_INSERT_PAGE: Final = f"INSERT OR REPLACE INTO page ({_PAGE}) VALUES ({_VALUES})"  # noqa: S608
 
 
 class JoinedRecord:
@@ -143,8 +156,7 @@ class JoinedRecord:
         new.sort(key=lambda each: each[0][TIME])
         steps = {(shard, page[STEP]): step for step, (page, shard) in enumerate(new, last + 1)}
         pages = [self._page(page, shard, steps[shard, page[STEP]]) for page, shard in new]
-        values = ", ".join("?" * len(Fetch.__slots__))
-        cursor.executemany(f"INSERT OR REPLACE INTO page VALUES ({values})", pages)  # noqa: S608
+        cursor.executemany(_INSERT_PAGE, pages)
         for shard, part in parts.items():
             rivals = [(steps[shard, step], value) for step, value in part.rivals]
             cursor.executemany("INSERT OR REPLACE INTO rivals VALUES (?, ?)", rivals)
@@ -327,7 +339,7 @@ def read_part(path: Path, after: Position, most: int = PART_PAGES) -> Part:
                 return connection.execute(query, values).fetchall()
 
             ((steps,),) = rows("SELECT ifnull(max(step), 0) FROM page")
-            pages = rows("SELECT * FROM page WHERE step > ? ORDER BY step LIMIT ?", after[0], most)
+            pages = rows(f"{FETCHES} page WHERE step > ? ORDER BY step LIMIT ?", after[0], most)
             steps_read = after.step, pages[-1][0] if pages else after.step
             these = "FROM page WHERE step > ? AND step <= ?"
             return Part(
@@ -340,7 +352,7 @@ def read_part(path: Path, after: Position, most: int = PART_PAGES) -> Part:
                 rows("SELECT * FROM curve WHERE step > ? ORDER BY step", after.point),
                 rows("SELECT * FROM health WHERE time > ? ORDER BY time", after.health),
                 rows("SELECT * FROM snapshot WHERE name IN (?, ?)", DEPENDENCE, LINKS),
-                {str(name): str(value) for name, value in rows("SELECT * FROM meta")},
+                {str(name): str(value) for name, value in rows(_FACTS)},
                 {str(name): str(value) for name, value in rows("SELECT * FROM setting")},
             )
     finally:

@@ -19,9 +19,8 @@ from tres_scrapy.cluster.plan import Plan
 from tres_scrapy.cluster.record_join import Part, Position, read_part
 from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
-from tres_scrapy.report.record_file import IN_JOB
 from tres_scrapy.report.record_path import SHARD
-from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.run_file import NAME
 
 if TYPE_CHECKING:
     from tres_scrapy.cluster.shard_snapshot import ShardSnapshots
@@ -54,7 +53,7 @@ class ShardActor:
 
     def part(self, after: Position) -> Part | None:
         """Return what the record of the shard has after a position, None without a record."""
-        path = self._plan.folder(self._number) / IN_JOB
+        path = self._plan.folder(self._number) / NAME
         return read_part(path, after) if path.exists() else None
 
     def has_ended(self) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from time import sleep
@@ -18,7 +17,6 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.recovery import restore_guests
 from tres_scrapy.run.database import Database
-from tres_scrapy.run.job_file import SCHEMA
 from tres_scrapy.run.journal import Journal
 
 LENGTH: Final = "length of "  # in meta, before the name of an output file
@@ -30,32 +28,14 @@ PAUSE: Final = 0.001  # seconds between two of these steps, in which the writer 
 class ShardJournal(Journal):
     """Saves the crawl of a shard with its outbox and the pages of other shards."""
 
-    schema = replace(
-        SCHEMA,
-        noun="job of a shard",
-        application=int.from_bytes(b"TRSH", "big"),
-        tables=f"""\
-{SCHEMA.tables}
-CREATE TABLE guest (
-    row INTEGER PRIMARY KEY, reward REAL NOT NULL, length INTEGER NOT NULL,
-    relevant INTEGER NOT NULL, distance REAL
-);
-CREATE TABLE outbox (
-    shard INTEGER NOT NULL, number INTEGER NOT NULL, value BLOB NOT NULL,
-    PRIMARY KEY (shard, number)
-);
-CREATE TABLE peer (
-    shard INTEGER PRIMARY KEY, sent INTEGER NOT NULL, received INTEGER NOT NULL
-);
-""",
-    )
-
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
+    def __init__(self, database: Database, *, is_durable: bool = True) -> None:
+        super().__init__(database, is_durable=is_durable)
         self.outbox = Outbox(database)
         self.changes = int(self.noted(CHANGES) or 0)
         self._guests = 0  # pages of other shards that are saved
         self._lengths: dict[Path, int] = {}  # bytes of output files that are noted
+        self._next = 0, self._lengths, self.changes  # all three after the next commit
+        self._total = database.total_changes
 
     def survive_power_cuts(self) -> None:
         """Wait for the disk at each transaction from now on."""
@@ -74,44 +54,39 @@ CREATE TABLE peer (
         with self.writing(crawl) as cursor:
             self.outbox.receive(cursor, sender, number)
 
-    @contextmanager
-    def writing(self, crawl: Crawl) -> Iterator[sqlite3.Cursor]:
-        """Save what is new in a crawl, and the links that it sends to other shards."""
-        assert isinstance(crawl, ShardCrawl)
-        guests = crawl.store.guests
-        with super().writing(crawl) as cursor:
-            cursor.executemany(
-                "INSERT INTO guest VALUES (?, ?, ?, ?, ?)",
-                (
-                    (row, *path[:3], None if math.isinf(path.distance) else path.distance)
-                    for row, path in islice(guests.items(), self._guests, None)
-                ),
-            )
-            self.outbox.send(cursor, crawl.router.take())
-            yield cursor
-        self._guests = len(guests)
-
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Cursor]:
-        """Save what is written inside; batches that have arrived leave the outbox."""
-        before = self.database.total_changes
-        try:
-            with super().transaction() as cursor:
-                yield cursor
-                self.outbox.remove_arrived(cursor)
-                lengths = self._write_lengths(cursor)
-                changes = self.changes + (self.database.total_changes > before)
-                if changes > self.changes:
-                    cursor.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHANGES, changes))
-        except BaseException:
-            self.outbox.undo()
-            raise
+    def commit(self) -> None:
+        """Save what was written; batches that have arrived leave the outbox."""
+        super().commit()
         self.outbox.keep()
-        self._lengths, self.changes = lengths, changes
+        self._guests, self._lengths, self.changes = self._next
+        self._total = self.database.total_changes
+
+    def _undo(self) -> None:
+        super()._undo()
+        self.outbox.undo()
+
+    def _write_more(self, cursor: sqlite3.Cursor, crawl: Crawl | None) -> None:
+        """Save the pages of other shards, the links sent to them and how long the outputs are."""
+        guests = self._guests
+        if isinstance(crawl, ShardCrawl):
+            new = islice(crawl.store.guests.items(), guests, None)
+            rows = [
+                (row, *path[:3], None if math.isinf(path.distance) else path.distance)
+                for row, path in new
+            ]
+            cursor.executemany("INSERT INTO guest_path VALUES (?, ?, ?, ?, ?)", rows)
+            guests += len(rows)
+            self.outbox.send(cursor, crawl.router.take())
+        self.outbox.remove_arrived(cursor)
+        lengths = self._write_lengths(cursor)
+        changes = self.changes + (self.database.total_changes > self._total)
+        if changes > self.changes:
+            cursor.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHANGES, changes))
+        self._next = guests, lengths, changes
 
     def restore_more(self, crawl: Crawl) -> None:
         """Restore which samples are pages of other shards, each with the path to it."""
-        found = self.database.execute("SELECT * FROM guest ORDER BY row").fetchall()
+        found = self.database.execute("SELECT * FROM guest_path ORDER BY row").fetchall()
         guests = [
             (int(row), feature.Path(reward, length, relevant, math.inf if far is None else far))
             for row, reward, length, relevant, far in found
@@ -167,7 +142,7 @@ def back_up(
 def held_in(journal: Path) -> Held:
     """Return what the file of a journal holds that no process is writing."""
     with closing(sqlite3.connect(journal)) as connection:
-        ((steps,),) = connection.execute("SELECT count(*) FROM step")
+        ((steps,),) = connection.execute("SELECT count(*) FROM page")
         received = dict(connection.execute("SELECT shard, received FROM peer"))
         meta = dict(connection.execute("SELECT name, value FROM meta"))
     lengths = {

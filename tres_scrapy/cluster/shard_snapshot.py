@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
@@ -19,9 +19,8 @@ from tres_scrapy.cluster.snapshot_store import OvertakenError, SnapshotError, Sn
 from tres_scrapy.export.archive import ENDING
 from tres_scrapy.export.csv_table import PAGES
 from tres_scrapy.export.output_file import beside
-from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_read
 from tres_scrapy.report.record_path import PART
-from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.run_file import NAME
 
 COST: Final = 4  # the next snapshot begins after this many times what the last one took
 AGAIN: Final = 5.0  # seconds after which a snapshot that failed is tried again
@@ -139,20 +138,13 @@ class ShardSnapshots:
             self._copied.set()
 
     def _take(self, journal: sqlite3.Connection, run: str = "") -> None:
-        """Copy the record, then the journal, which is never behind it; send all."""
+        """Copy the file of the run and send it with what has grown."""
         part = self._part
         part.mkdir(exist_ok=True)
-        files: dict[str, tuple[Path, int | None]] = {}
-        if (self._folder / IN_JOB).exists():
-            with suppress(RecordError), closing(open_to_read(self._folder / IN_JOB)) as record:
-                record.execute("BEGIN")
-                record.execute("SELECT 1 FROM meta").fetchone()  # all from this moment
-                back_up(record, part / IN_JOB, self._check)
-                files[IN_JOB] = part / IN_JOB, None
         back_up(journal, part / NAME, self._check)
         self._copied.set()
         held = held_in(part / NAME)
-        files[NAME] = part / NAME, None
+        files: dict[str, tuple[Path, int | None]] = {NAME: (part / NAME, None)}
         files |= self._rest() if run else self._grown(held.lengths)
         facts = {LINE: self._line.facts, STEPS: held.steps, RUN: run}
         self._snapshots.write(files, facts, self._check)
@@ -164,8 +156,8 @@ class ShardSnapshots:
         }
 
     def _rest(self) -> dict[str, tuple[Path, int | None]]:
-        """Return the files of a shard that has ended, beside journal and record."""
-        others = (NAME, IN_JOB, FILE)
+        """Return the files of a shard that has ended, beside that of its run."""
+        others = (NAME, FILE)
         found = [file for file in self._folder.iterdir() if file.is_file()]
         return {file.name: (file, None) for file in found if not file.name.startswith(others)}
 

@@ -26,7 +26,8 @@ from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.extensions.offline_web import FIGURES, in_words, start_web
 from tres_scrapy.report.record_path import SHARD
-from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.job_file import CLUSTER
+from tres_scrapy.run.run_file import NAME
 from tres_scrapy.topic.pack import load_packs
 from tres_scrapy.url.message import plainly, plural
 
@@ -88,7 +89,7 @@ def crawl(order: Order) -> int:
                 sent = state.sum("bytes_sent") / state.pages / 1000
                 logger.info("Sent between the processes: %.1f kB a page", sent)
             if web is not None and web.labelled:
-                facts["web"] = json.dumps(_truth(web.end(), state.pages))
+                facts["labels"] = json.dumps(_truth(web.end(), state.pages))
             view.is_whole = store is not None and _gather(plan, store)
             count = join_parts((plan.folder(n) / OUTPUT for n in range(plan.shards)), output)
             logger.info("Wrote %d %s to %s", count, plural(count, "relevant page"), output)
@@ -125,7 +126,7 @@ def _config_of(order: Order) -> Config:
     config.require_packages()
     if config.output.warc_file is not None:
         raise ConfigError("warc_file: each shard writes its own archive, beside its pages")
-    if (order.job / NAME).exists():
+    if (order.job / NAME).exists() and not (order.job / CLUSTER).exists():
         raise ConfigError(
             f"--job {str(order.job)!r} is the JOBDIR of a crawl without shards: give another folder"
         )

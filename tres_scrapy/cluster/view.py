@@ -23,7 +23,7 @@ from tres_scrapy.extensions.terminal import TerminalLine
 from tres_scrapy.live.resource import listening
 from tres_scrapy.live.state import CrawlState, Monitor
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.url.message import plainly, plural
 
 WATCHED: Final = 2.0  # seconds between two looks at the records of the shards for the live page,

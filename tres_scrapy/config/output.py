@@ -69,6 +69,12 @@ class WatchOptions:
     """What a crawl shows while it runs and writes down for later."""
 
     record: bool = setting(flag, True, "record the run in a file", see="report.md")
+    texts: bool = setting(
+        flag,
+        True,
+        "keep the texts of all pages fetched, relevant or not, in that file",
+        see="run-file.md",
+    )
     report: bool = setting(flag, True, "write an HTML report when the crawl ends; needs the record")
     progress_interval: float = setting(number(0, 3600), 10.0, "seconds between progress lines")
     dashboard: int | None = setting(

@@ -102,7 +102,7 @@ class CsvPipeline(LineFile):
                 self._resume()
             self._file = self.path.open("a", encoding="utf-8", newline="")
             if not self._file.tell():
-                self._file.write(_line(self._columns))
+                self._file.write(csv_line(self._columns))
             self._write_domains()
         except (OSError, TresError, UnicodeDecodeError) as error:
             raise ConfigError(
@@ -124,7 +124,7 @@ class CsvPipeline(LineFile):
         if isinstance(item, RelevantPage) and self._file is not None and item.url not in self._urls:
             row = row_of(item, self._topics)
             try:
-                self.append(_line(row.values()))
+                self.append(csv_line(row.values()))
                 self._note(row)
                 if monotonic() > self._due:
                     self._write_domains()
@@ -165,10 +165,10 @@ class CsvPipeline(LineFile):
     def _write_domains(self) -> None:
         start = monotonic()
         with whole_file(self.domains_path) as file:
-            file.write(_line(DOMAIN_COLUMNS).encode())
+            file.write(csv_line(DOMAIN_COLUMNS).encode())
             for name, row in self._domains.items():
                 row["pages"] = str(self._pages_of(name))
-                file.write(_line(row.values()).encode())
+                file.write(csv_line(row.values()).encode())
         end = monotonic()
         self._due = end + max(RARELY, (end - start) / SHARE)
 
@@ -183,7 +183,7 @@ def _is_continued(output: Path, topics: Sequence[str]) -> bool:
     if not (output.is_file() and output.stat().st_size and table.is_file()):
         return False
     with table.open(encoding="utf-8", errors="replace") as lines:
-        return next(lines, "") == _line(_columns(topics))
+        return next(lines, "") == csv_line(_columns(topics))
 
 
 def row_of(item: RelevantPage, topics: Iterable[str] = ()) -> dict[str, str]:
@@ -200,7 +200,7 @@ def row_of(item: RelevantPage, topics: Iterable[str] = ()) -> dict[str, str]:
     return {name: cells[name] for name in COLUMNS} | scores
 
 
-def _line(cells: Iterable[str]) -> str:
+def csv_line(cells: Iterable[str]) -> str:
     """Return a line of CSV without formulas, line breaks and control characters in its cells."""
     text = StringIO()
     plain = (printable(" ".join(cell.split())) for cell in cells)

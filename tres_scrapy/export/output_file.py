@@ -24,8 +24,8 @@ from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record
+from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.url.message import plainly, plural
 from tres_scrapy.url.whole_file import drop_torn_line
 

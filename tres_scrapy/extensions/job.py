@@ -24,12 +24,13 @@ from tres_scrapy.config.guest import offered
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.assembly import require_packs
-from tres_scrapy.crawl.crawl import Booking, Crawl
+from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
 from tres_scrapy.items import RelevantPage, item_class
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.recovery import interrupted, items, marks, recover, requests
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.url.message import TresError, plural
@@ -92,7 +93,11 @@ class Job:
         for signal in (signals.item_scraped, signals.item_dropped):
             crawler.signals.connect(job.item_left, signal=signal)
         crawler.signals.connect(job.item_failed, signal=signals.item_error)
-        crawler.signals.connect(job.engine_stopped, signal=signals.engine_stopped)
+
+        def spider_opened() -> None:  # the file is closed after all others have written to it
+            crawler.signals.connect(job.engine_stopped, signal=signals.engine_stopped)
+
+        crawler.signals.connect(spider_opened, signal=signals.spider_opened, weak=False)
         return job
 
     def requests(self) -> dict[int, Request]:
@@ -124,21 +129,15 @@ class Job:
             said = "All %d pages were fetched before: raise %s to go on"
             logger.info(said, crawl.pages, typed("pages"))
 
-    def book(
-        self,
-        crawl: Crawl,
-        booking: Booking,
-        mark: bytes | None = None,
-        items: Sequence[Any] = (),
-    ) -> bool:
+    def book(self, crawl: Crawl, entry: RecordEntry, items: Sequence[Any] = ()) -> bool:
         """Save the booking of a leased sample with its items; return whether that worked."""
-        row, texts = booking.experience.row, list(map(self._text, items))
+        row, texts = entry.booking.experience.row, list(map(self._text, items))
         if items:
             self._leaving[row] = [
                 (None if text is None else (row, place), item)
                 for place, (text, item) in enumerate(zip(texts, items, strict=True))
             ]
-        return self.write(self.journal.book, crawl, booking, mark, texts)
+        return self.write(self.journal.book, crawl, entry, texts)
 
     def write(self, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
         """Call a method of the journal that saves something; return whether that worked.
@@ -272,6 +271,7 @@ def identity_of(config: Config) -> dict[str, str]:
         "topic": str(config.topic),
         "policy": config.policy,
         **_judge_of(config),
+        "shard": f"{config.shard.number} of {config.shard.count}" if config.shard.count else "",
         "web": "the real one"
         if config.web.kind is None
         else f"{config.web.kind} {config.web.seed}",

@@ -1,4 +1,4 @@
-"""The extension that writes the record of a crawl."""
+"""The extension that writes the file of a run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import json
 import logging
 import os
 import sqlite3
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from time import time
-from typing import Final, Self
+from typing import Final, ParamSpec, Self
 from urllib.parse import urlsplit
 
 from scrapy import Spider, signals
@@ -25,12 +26,13 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
+from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import IN_JOB, HealthPoint, RecordError, open_to_write
 from tres_scrapy.report.record_path import record_path
-from tres_scrapy.report.record_writer import RecordEntry, Writer
-from tres_scrapy.run.recovery import bookings
+from tres_scrapy.run.page_row import entry_of
+from tres_scrapy.run.run_file import HealthPoint, RecordError
+from tres_scrapy.run.writer import Writer
 from tres_scrapy.url.message import plainly
 
 EVERY: Final = 1.0  # seconds between two transactions
@@ -51,19 +53,23 @@ SCRAPY: Final = (
     "JOBDIR",
 )
 
+P = ParamSpec("P")
+
 logger = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Records each page and why it was chosen, in one transaction a second.
+    """Writes the file of the run: settings, curve and snapshots, and each page without JOBDIR.
 
-    If the record cannot be written, one line is logged and the crawl continues.
+    With JOBDIR the crawl stops if the file cannot be written, for it could not be resumed. Without,
+    one line is logged and the crawl continues.
     """
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
         self._config = config
         self._writer: Writer | None = None
+        self._job: Job | None = None
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         self.path = Path()
         self._reason, self._facts = "", dict[str, str]()
@@ -72,13 +78,8 @@ class Recorder:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
-        if not config.watch.record:
+        if not config.watch.record and not crawler.settings["JOBDIR"]:
             raise NotConfigured
-        if crawler.settings["JOBDIR"]:
-            try:
-                open_to_write(Path(crawler.settings["JOBDIR"], IN_JOB)).close()
-            except RecordError as error:
-                raise NotConfigured(f"{error}; the crawl runs without a record") from None
         recorder = cls(crawler, config)
         crawler.signals.connect(recorder.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(recorder.spider_closed, signal=signals.spider_closed)
@@ -90,7 +91,7 @@ class Recorder:
         if session is None:
             return
         settings, config, started = self._crawler.settings, self._config, session.started
-        output = session.output
+        output, self._job = session.output, session.job
         self.path = record_path(output, settings["JOBDIR"], started, str(config.topic))
         meta = {
             "topic": str(config.topic),
@@ -101,15 +102,17 @@ class Recorder:
             "scope": json.dumps(asdict(config.scope)),
             "changed": json.dumps(changed_of(config, settings)),
         }
-        try:
-            used = settings_of(config, settings)
-            self._writer = Writer.open(self.path, session.crawl, meta, used, time())
-            if session.job is not None:
-                self._writer.fill(bookings(session.job.journal, session.crawl), time())
-        except (OSError, RecordError, sqlite3.Error) as error:
-            logger.error("%s: the crawl continues without a record", plainly(error))
-            return
-        session.listeners.append(self.booked)
+        used = settings_of(config, settings)
+        if self._job is not None:
+            self._writer = Writer(self._job.journal, session.crawl, time())
+            self._save(self._writer.begin, meta, used, time())
+        else:
+            try:
+                self._writer = Writer.open(self.path, session.crawl, meta, used, time())
+            except (OSError, RecordError, sqlite3.Error) as error:
+                logger.error("%s: the crawl continues without a record", plainly(error))
+                return
+            session.listeners.append(self.booked)
         self._loop = create_looping_call(self._flush)
         self._loop.start(EVERY, now=False)
 
@@ -119,23 +122,10 @@ class Recorder:
         return self._crawler.stats
 
     def booked(self, booking: Booking, visit: Visit | None) -> None:
-        """Add a booking to the record."""
-        if self._writer is None:
-            return
-        entry = RecordEntry(booking, time())
-        if visit is not None:
-            page, judgement = visit.judged.page, visit.judged.judgement
-            entry = entry._replace(
-                title=page.title,
-                text=page.text,
-                probability=judgement.probability,
-                is_copy=visit.verdict.is_copy,
-                scores=judgement.scores,
-            )
-            if visit.verdict.is_foreign:
-                remark = f"refused by languages: it is in {page.language}"
-                entry = entry._replace(remark=remark)
-        self._writer.note(entry)
+        """Add a booking to the file of a crawl without JOBDIR."""
+        if self._writer is not None:
+            keeps_text = self._config.watch.texts
+            self._save(self._writer.note, entry_of(booking, visit, time(), keeps_text=keeps_text))
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         self._reason = reason
@@ -146,26 +136,41 @@ class Recorder:
     def engine_stopped(self) -> None:
         if self._loop is not None:
             self._loop.stop()
-        writer, self._writer = self._writer, None
-        if writer is None:
+        if self._writer is None:
             return
+        self._note_health(None)  # the other processes have ended
+        labels = {
+            name.removeprefix(WEB): value
+            for name, value in self._stats.get_stats().items()
+            if name.startswith(WEB)
+        }
+        facts = self._facts | ({"labels": json.dumps(labels)} if labels.get("pages") else {})
+        end = self._writer.close if self._job is None else self._writer.finish
         session = CrawlSession.of(self._crawler)
+        pages, is_own = session.crawl.pages, not session.follows_all
+        steps = self._writer.journal.steps
+        if not self._save(end, time(), self._reason, **facts):
+            return
+        if self._job is None and (not steps or (is_own and not pages)):
+            self.path.unlink()  # an empty file would only mislead
+        elif self._config.watch.record and self._config.watch.report and pages:
+            self._report()
+
+    def _save(self, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Call what writes to the file; return whether that worked."""
+        if self._job is not None:
+            return self._job.write(save, *args, **kwargs)
         try:
-            self._note_health(writer, None)  # the other processes have ended
-            web = {
-                name.removeprefix(WEB): value
-                for name, value in self._stats.get_stats().items()
-                if name.startswith(WEB)
-            }
-            facts = self._facts | ({"web": json.dumps(web)} if web.get("pages") else {})
-            writer.close(time(), self._reason, **facts)
-            pages, is_own = session.crawl.pages, not session.follows_all
-            if not writer.steps or (is_own and not pages):
-                self.path.unlink()  # an empty file would only mislead
-            elif self._config.watch.report and pages:
-                self._report()
-        except (OSError, RecordError, sqlite3.Error) as error:
-            logger.error("The record %s cannot be written: %s", self.path, plainly(error))
+            save(*args, **kwargs)
+        except sqlite3.Error as error:
+            logger.error(
+                "The record %s cannot be written (%s): the crawl continues", self.path, error
+            )
+            assert self._writer is not None
+            self._writer.journal.database.close()
+            self._writer = None
+            return False
+        return True
 
     def _report(self) -> None:
         # Imported here because the templates are slow to import.
@@ -181,26 +186,19 @@ class Recorder:
             logger.info("The report of the crawl is %s", page)
 
     def _flush(self) -> None:
-        if self._writer is None:
+        if self._writer is None or not self._save(self._writer.flush, time()):
             return
-        try:
-            self._writer.flush(time())
-            if time() >= self._next_health:
-                self._note_health(self._writer, resident_memory())
-        except sqlite3.Error as error:
-            logger.error(
-                "The record %s cannot be written (%s): the crawl continues", self.path, error
-            )
-            self._writer.abandon()
-            self._writer = None
+        if time() >= self._next_health:
+            self._note_health(resident_memory())
 
-    def _note_health(self, writer: Writer, memory: int | None) -> None:
+    def _note_health(self, memory: int | None) -> None:
         now, found = time(), dict[str, int]()
         for name, value in self._stats.get_stats().items():
             if name.startswith(ANSWERS):
                 kind = name.rpartition("/")[2].rpartition(".")[2]
                 found[kind] = found.get(kind, 0) + value
-        writer.note_health(HealthPoint(now, memory, found))
+        if self._writer is not None:
+            self._save(self._writer.note_health, HealthPoint(now, memory, found))
         self._next_health = now + max(HEALTH, (now - self._begun) / NOTES)
 
 

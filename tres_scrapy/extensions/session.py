@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from shutil import rmtree
-from time import monotonic
+from time import monotonic, time
 from typing import Any, Final, Self
 
 from scrapy import Request, signals
@@ -33,7 +33,8 @@ from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.topic_source import new_folder, task_of
 from tres_scrapy.frontier.admission import OUT_OF_SCOPE, Outlinks
-from tres_scrapy.report.reason import Reasons
+from tres_scrapy.run.page_row import entry_of
+from tres_scrapy.run.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker
 from tres_scrapy.topic.pack import load_packs
@@ -68,6 +69,7 @@ class CrawlSession:
         rest: RestOptions = REST,
         is_offline: bool = False,
         follows_all: bool = True,
+        keeps_texts: bool = True,
         stop: Callable[[str], None] = lambda reason: None,
     ) -> None:
         self.crawl = crawl
@@ -96,6 +98,7 @@ class CrawlSession:
         self.health = Health(crawl.store, rest)  # once the job has told which hosts are known
         self.ending = Ending(crawl, self.health, is_kept=job is not None, is_ours=follows_all)
         self._is_offline = is_offline
+        self._keeps_texts = keeps_texts
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -138,6 +141,7 @@ class CrawlSession:
             rest=config.rest,
             is_offline=config.web.kind is not None,
             follows_all=follows_links(crawler.spider),
+            keeps_texts=config.watch.texts,
             stop=stop,
         )
         session.ending.connect(crawler)
@@ -342,14 +346,17 @@ class CrawlSession:
         items: Sequence[Any],
         visit: Visit | None = None,
     ) -> bool:
-        row, mark = booking.experience.row, None if visit is None else visit.judged.mark
+        row = booking.experience.row
         self.health.note_booking(row)
         self.requests.remove_booked(row)
         if own:
             url_of = self.crawl.store.url
             self.requests.keep({each: own[url_of(each)] for each in booking.outlinks.tolist()})
         self._report()
-        booked = self.job is None or self.job.book(self.crawl, booking, mark, items)
+        booked = True
+        if self.job is not None:
+            entry = entry_of(booking, visit, time(), keeps_text=self._keeps_texts)
+            booked = self.job.book(self.crawl, entry, items)
         for listener in self.listeners if booked else ():
             listener(booking, visit)
         return booked

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.live.steering import ControlError
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.topic.topic_folder import add_answers, read_answers
 from tres_scrapy.url.message import TresError, plainly, printable
 

@@ -24,7 +24,7 @@ from tres_scrapy.live.steering import ControlError, Steering
 from tres_scrapy.live.token import HEADERS, HOSTS, PageAccess
 from tres_scrapy.live.view import View
 from tres_scrapy.report.chart import plotly_file
-from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.run.run_file import RecordError
 
 LONGEST: Final = 16 * 1024  # bytes of a request's body
 CONNECTIONS: Final = 64  # at a time: a browser opens six

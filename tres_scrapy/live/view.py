@@ -15,7 +15,7 @@ from tres_scrapy.live.state import Monitor, failures
 from tres_scrapy.live.steering import Steering
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import Fetch
+from tres_scrapy.run.run_file import Fetch
 
 RECENT_PAGES: Final = 40  # the newest pages in an answer
 FOUND_PAGES: Final = 20  # relevant pages in an answer

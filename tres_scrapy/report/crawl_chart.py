@@ -30,7 +30,7 @@ from tres_scrapy.report.learned_chart import (
     weight_charts,
 )
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import HealthPoint, Point
+from tres_scrapy.run.run_file import HealthPoint, Point
 
 WINDOW: Final = 20  # the recent harvest rate covers the last 1/20 of the pages,
 FEWEST_PAGES: Final = 30  # and at least this many pages

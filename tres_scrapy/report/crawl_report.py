@@ -13,7 +13,7 @@ from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.learned_chart import PREFIX
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import Fetch, Point
+from tres_scrapy.run.run_file import Fetch, Point
 from tres_scrapy.url.message import plural
 
 TEMPLATE: Final = "report/crawl_report.html.jinja"
@@ -28,7 +28,6 @@ KINDS: Final = {
     "seed": "seed",
     "query": "search",
     "other": "policy",
-    "lost": "not recorded",
 }
 ENDS: Final = {
     "page_limit": "It fetched all the pages asked for.",

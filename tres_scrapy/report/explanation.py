@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.feature import TABLE
-from tres_scrapy.report.reason import sentence
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import Fetch, RecordError
+from tres_scrapy.run.reason import sentence
+from tres_scrapy.run.run_file import Fetch, RecordError
 from tres_scrapy.url.domain import domain_of
 from tres_scrapy.url.message import plural
 

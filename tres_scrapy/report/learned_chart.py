@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.report.chart import BLUE, GREEN, GREY, ORANGE, Chart, bar_layout, layout, line
-from tres_scrapy.report.reason import FEATURE, Condition, label_of
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.snapshot import LinkWeight, Node
+from tres_scrapy.run.reason import FEATURE, Condition, label_of
+from tres_scrapy.run.snapshot import LinkWeight, Node
 
 NODES: Final = 300  # boxes of the tree: those with the most experiences
 PREFIX: Final = "links_"  # of the names of charts of weights

@@ -20,8 +20,10 @@ from tres_scrapy.frontier.admission import Refusal, Scope
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.report.reason import LinkPart, RuleBook, phrase_of, sentence
-from tres_scrapy.report.record_file import (
+from tres_scrapy.run.page_text import StoredText
+from tres_scrapy.run.reason import LinkPart, RuleBook, phrase_of, sentence
+from tres_scrapy.run.run_file import (
+    FETCHES,
     LONGEST_URL,
     Fetch,
     HealthPoint,
@@ -30,11 +32,12 @@ from tres_scrapy.report.record_file import (
     open_to_read,
     reading,
 )
-from tres_scrapy.report.snapshot import DEPENDENCE, LINKS, TREE, LinkWeight, Node, tree_of_splits
+from tres_scrapy.run.snapshot import DEPENDENCE, LINKS, TREE, LinkWeight, Node, tree_of_splits
 from tres_scrapy.topic.pack import MOVED_THRESHOLD
 from tres_scrapy.url.whole_file import check_numbers
 
 MOST_WORDS = 10  # of a search
+AT_ONCE = 500  # pages that are read at once
 
 
 class Record:
@@ -104,7 +107,7 @@ class Record:
     def last(self, count: int, *, before: int | None = None) -> list[Fetch]:
         """Return the last `count` fetches, newest first, optionally only those before a step."""
         step = 2**62 if before is None else before
-        query = "SELECT * FROM page WHERE step < ? ORDER BY step DESC LIMIT ?"
+        query = f"{FETCHES} page WHERE step < ? ORDER BY step DESC LIMIT ?"
         return self._pages(query, step, count)
 
     def relevant(self, count: int, *, words: str = "", before: int | None = None) -> list[Fetch]:
@@ -116,7 +119,7 @@ class Record:
         wanted = words.lower().split()[:MOST_WORDS]
         has_all = f" AND instr({searched}, ?)" * len(wanted)
         where = f"relevant AND step < ?{has_all}"
-        query = f"SELECT * FROM page WHERE {where} ORDER BY step DESC LIMIT ?"  # noqa: S608 - ours
+        query = f"{FETCHES} page WHERE {where} ORDER BY step DESC LIMIT ?"
         return self._pages(query, 2**62 if before is None else before, *wanted, count)
 
     def best(self, count: int, topic: str = "") -> list[Fetch]:
@@ -124,29 +127,43 @@ class Record:
 
         In a crawl with several topics, only those that `topic` finds relevant, by its score.
         """
-        columns = ", ".join(f"page.{name}" for name in Fetch.__slots__)
         value, source, values = "probability", "page", tuple[object, ...]()
         where = "relevant"
         if topic:
             value, source = "value", "page JOIN score USING (row)"
             where, values = "relevant AND topic = ? AND value >= ?", (topic, MOVED_THRESHOLD)
         place = f"row_number() OVER (PARTITION BY domain ORDER BY {value} DESC, step)"
-        query = (
-            f"SELECT {columns} FROM {source} WHERE {where} "  # noqa: S608 - all names are ours
-            f"ORDER BY {place}, {value} DESC, step LIMIT ?"
-        )
+        query = f"{FETCHES} {source} WHERE {where} ORDER BY {place}, {value} DESC, step LIMIT ?"
         return self._pages(query, *values, count)
 
     def find(self, url: str) -> Fetch | None:
         """Return the fetch of a URL, before or after redirects, None if it was not fetched."""
-        query = "SELECT * FROM page WHERE url = ?1 OR final_url = ?1 ORDER BY step LIMIT 1"
+        query = f"{FETCHES} page WHERE url = ?1 OR final_url = ?1 ORDER BY step LIMIT 1"
         return next(iter(self._pages(query, url)), None)
+
+    def pages(self, least: float | None = None) -> Iterator[Fetch]:
+        """Yield pages in order: relevant ones, or all with a P(relevant) from `least` up."""
+        where = "relevant" if least is None else "kind = ? AND NOT copy AND probability >= ?"
+        values = () if least is None else (PAGE, least)
+        query = f"{FETCHES} page WHERE {where} AND step > ? ORDER BY step LIMIT ?"
+        step = 0
+        while found := self._pages(query, *values, step, AT_ONCE):
+            yield from found
+            step = found[-1].step
+
+    def text(self, page: Fetch) -> StoredText:
+        """Return the text of a page as the judge read it; its beginning if it was not kept."""
+        found = self._read("SELECT value FROM text WHERE row = ?", page.row)
+        with reading(self.path):
+            for (value,) in found:
+                return StoredText.unpacked(value)
+        return StoredText(page.title, page.text)
 
     def trail(self, page: Fetch) -> list[Fetch]:
         """Return the fetches from the seed to a page, both included; fewer if some are missing."""
         trail, rows = [page], {page.row}
         while (parent := trail[-1].parent) is not None and parent not in rows:
-            found = self._pages("SELECT * FROM page WHERE row = ?", parent) or self._guest(parent)
+            found = self._pages(f"{FETCHES} page WHERE row = ?", parent) or self._guest(parent)
             if not found:
                 break
             trail += found
@@ -188,7 +205,7 @@ class Record:
         written = json.dumps(url[:LONGEST_URL], ensure_ascii=False)
         query = "SELECT step FROM rivals WHERE instr(value, ?) ORDER BY step DESC LIMIT 1"
         for (step,) in self._read(query, written):
-            (page,) = self._pages("SELECT * FROM page WHERE step = ?", step)
+            (page,) = self._pages(f"{FETCHES} page WHERE step = ?", step)
             found = [rival for rival in self.rivals(step) if rival.url == url[:LONGEST_URL]]
             return (page, found[0]) if found else None
         return None
@@ -222,7 +239,7 @@ class Record:
 
         They count since the last start.
         """
-        found = self._parsed("web")
+        found = self._parsed("labels")
         with reading(self.path):
             return {str(name): float(number) for name, number in found.items()}
 

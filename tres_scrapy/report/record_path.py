@@ -8,7 +8,7 @@ from typing import Final
 
 from tres_scrapy.config.guest import offered
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import IN_JOB, SUFFIX, RecordError
+from tres_scrapy.run.run_file import NAME, SUFFIX, RecordError
 
 SHARD: Final = "shard-"  # and its number: the JOBDIR of a shard, in the folder of its crawl
 PART: Final = ".part"  # ends the name of a folder that is not complete yet
@@ -25,7 +25,7 @@ def record_path(output: Path, job: str | None, started: str, topic: str) -> Path
     If the output is not a file, such as a pipe, the record goes to output/.
     """
     if job:
-        return Path(job, IN_JOB)
+        return Path(job, NAME)
     if output.exists() and not output.is_file():
         output = Path("output", f"{topic}-{started}.jsonl")
     stem = output.name.removesuffix(".jsonl")
@@ -57,14 +57,14 @@ def find_record(place: Path) -> Path:
     if place.is_dir():
         for join in offered("records"):
             join(place)
-        if not (place / IN_JOB).exists():
+        if not (place / NAME).exists():
             raise RecordError(f"{place} is not the JOBDIR of a crawl with a record")
-        return place / IN_JOB
+        return place / NAME
     if place.suffix == SUFFIX or not place.exists():
         return place
     stem = place.name.removesuffix(".jsonl")
     beside = [place.with_name(f"{stem}{SUFFIX}"), *place.parent.glob(f"{stem}-*{SUFFIX}")]
-    beside.append(place.with_name(IN_JOB))
+    beside.append(place.with_name(NAME))
     found = [path for path in beside if path.is_file() and _output(path).name == place.name]
     found = found or [path for path in records_below() if _output(path) == place.resolve()]
     if not found:
@@ -80,7 +80,7 @@ def records_below(folder: Path = Path()) -> list[Path]:
 
     A crawl in shards has one.
     """
-    patterns = f"output/*{SUFFIX}", f"*{SUFFIX}", f"*/{IN_JOB}", f"*/*/{IN_JOB}"
+    patterns = f"output/*{SUFFIX}", f"*{SUFFIX}", f"*/{NAME}", f"*/*/{NAME}"
     found = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
     found = {
         path

@@ -12,7 +12,8 @@ from typing import Final
 
 from tres_scrapy.url.message import TresError, reason
 
-_ENDINGS: Final = ("", "-wal", "-shm", "-journal")  # of the files that SQLite writes
+_LOCK: Final = "-lock"  # ends the name of the file that the only writer of another locks
+_ENDINGS: Final = ("", "-wal", "-shm", "-journal", _LOCK)  # of the files that SQLite writes
 _FAULTS: Final = {  # by SQLite's name of the error
     "SQLITE_BUSY": "BUSY",
     "SQLITE_LOCKED": "BUSY",
@@ -49,11 +50,22 @@ class Access(Enum):
 
     READ = "ro", 5.0  # an existing file, perhaps while another process writes it
     SHARED = "rwc", 1.0  # to write, while others read
-    EXCLUSIVE = "rwc", 0.0  # to write, for this process alone
+    EXCLUSIVE = "rwc", 1.5  # the same, and no other process opens it to write
 
 
 class Database(sqlite3.Connection):
-    """A file of TRES that is open; `Schema.open` returns it."""
+    """A file of TRES that is open; `Schema.open` returns it.
+
+    The `lock` of its only writer is kept until it is closed.
+    """
+
+    lock: sqlite3.Connection | None = None
+
+    def close(self) -> None:
+        """Close the file, and let another process write it."""
+        super().close()
+        if self.lock is not None:
+            self.lock.close()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Cursor]:
@@ -122,7 +134,7 @@ class Schema:
         database.execute("PRAGMA trusted_schema = OFF")
         database.execute("PRAGMA cell_size_check = ON")
         if access is Access.EXCLUSIVE:
-            database.execute("PRAGMA locking_mode = EXCLUSIVE")
+            database.lock = _locked(path)
         fault = self._fault(database)
         if fault is not None and (access is Access.READ or fault is not FileFault.EMPTY):
             formats = f"format {_version(database)}, this one reads {self.version}"
@@ -156,6 +168,20 @@ class Schema:
 
     def _statements(self) -> list[str]:
         return [each for each in map(str.strip, self.tables.split(";")) if each]
+
+
+def _locked(path: Path) -> sqlite3.Connection:
+    """Lock a file for this process; raise sqlite3.OperationalError if another one has done so.
+
+    Readers need no lock. The end of the process, whatever ends it, frees the file.
+    """
+    lock = sqlite3.connect(f"{path}{_LOCK}", 0.0, isolation_level=None, check_same_thread=False)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error:
+        lock.close()
+        raise
+    return lock
 
 
 def _version(database: Database) -> int:

@@ -1,4 +1,4 @@
-"""The file of a job: one SQLite database in JOBDIR, for one crawl at a time."""
+"""The file of a run in JOBDIR, for one crawl at a time."""
 
 from __future__ import annotations
 
@@ -8,48 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tres_scrapy.run.database import Access, Database, FileFault, Schema, SqliteFileError
+from tres_scrapy.run.database import Access, Database, FileFault, SqliteFileError
+from tres_scrapy.run.run_file import NAME, SCHEMA
 from tres_scrapy.url.message import TresError, plainly, reason
 
 logger = logging.getLogger(__name__)
 
-NAME = "tres.sqlite"
+OLDER = "tres.sqlite"  # the journal of a crawl that wrote two files
 CLUSTER = "cluster.sqlite"  # in the folder of a crawl in shards, whose JOBDIRs lie below it
 FOREIGN = "requests.queue"  # where Scrapy's own scheduler keeps its requests
-
-# A batch holds the samples, URLs and hosts that were new when it was written. A step is an
-# experience. Both tables only grow, so saving a step costs only as much as its page.
-SCHEMA = Schema(
-    noun="job",
-    application=int.from_bytes(b"TRES", "big"),
-    version=5,
-    tables="""\
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE batch (
-    number INTEGER PRIMARY KEY, samples BLOB NOT NULL, anchors TEXT NOT NULL,
-    urls TEXT NOT NULL, hosts TEXT NOT NULL, cues BLOB NOT NULL, counts BLOB NOT NULL
-);
-CREATE TABLE lease (
-    row INTEGER PRIMARY KEY, leaf INTEGER, q_value REAL, is_query INTEGER NOT NULL
-);
-CREATE TABLE redirect (number INTEGER PRIMARY KEY, row INTEGER NOT NULL, url INTEGER NOT NULL);
-CREATE TABLE step (
-    number INTEGER PRIMARY KEY, row INTEGER NOT NULL, url INTEGER NOT NULL, host INTEGER NOT NULL,
-    kind TEXT NOT NULL, reward REAL NOT NULL, relevant INTEGER NOT NULL, x BLOB NOT NULL,
-    first INTEGER NOT NULL, outlinks INTEGER NOT NULL, sampled INTEGER, mark BLOB
-);
-CREATE INDEX step_incomplete ON step (number) WHERE sampled IS NULL;
-CREATE TABLE rule (
-    number INTEGER PRIMARY KEY, leaf INTEGER NOT NULL, feature INTEGER NOT NULL,
-    threshold REAL NOT NULL, reduction REAL NOT NULL
-);
-CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-CREATE TABLE item (
-    row INTEGER NOT NULL, place INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (row, place)
-);
-CREATE TABLE request (row INTEGER PRIMARY KEY, value TEXT NOT NULL);
-""",
-)
 
 _DAMAGED = "the crawl in JOBDIR is damaged"
 _ADVICE = "restore a copy of it, or give another directory; the pages in the output file are whole"
@@ -68,7 +35,7 @@ def reading() -> Iterator[None]:
         raise TresError(f"{_DAMAGED} ({type(error).__name__}): {_ADVICE}") from None
 
 
-def open_database(directory: Path, schema: Schema = SCHEMA) -> Database:
+def open_database(directory: Path) -> Database:
     """Open the job's file for this process alone; create it if missing.
 
     Raise TresError if it cannot be written, is in use, or is not a file of TRES.
@@ -84,10 +51,15 @@ def open_database(directory: Path, schema: Schema = SCHEMA) -> Database:
             raise TresError(
                 f"JOBDIR {str(directory)!r} holds a crawl in shards: tres cluster crawl resumes it"
             )
+        if (directory / OLDER).exists():
+            raise TresError(
+                f"JOBDIR {str(directory)!r} holds a crawl of an older version of TRES ({OLDER}): "
+                "resume it with that version, or give another directory"
+            )
         file = directory / NAME
         if file.is_file() and not file.stat().st_size:
             logger.warning("JOBDIR: %s is empty: the crawl starts at its seeds", file)
-        return schema.open(file, Access.EXCLUSIVE)
+        return SCHEMA.open(file, Access.EXCLUSIVE)
     except FileExistsError:
         raise TresError(f"JOBDIR {str(directory)!r} is a file: give a directory") from None
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The journal of a job: leases, redirects and bookings are saved before the crawl acts on them."""
+"""The one writer of the file of a run: in JOBDIR all is saved before the crawl acts on it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from tres_scrapy.agent.policy import Decision
-from tres_scrapy.crawl.crawl import LEFT_OUT, LINKS_REFUSED, Booking, Crawl
-from tres_scrapy.run.database import Database, Schema
-from tres_scrapy.run.job_file import SCHEMA, open_database, reading
+from tres_scrapy.crawl.crawl import LEFT_OUT, LINKS_REFUSED, Crawl
+from tres_scrapy.run.database import Database
+from tres_scrapy.run.job_file import open_database, reading
+from tres_scrapy.run.page_row import INSERT, RecordEntry, guest_rows, page_row, rivals_row
 from tres_scrapy.url.message import TresError
 
 
@@ -27,6 +28,7 @@ class Written(NamedTuple):
     given_up: int
     revised: int
     rules: int
+    names: int
     state: Mapping[str, bytes]
 
 
@@ -42,27 +44,22 @@ _TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
 _LONGEST = 100  # characters quoted of a value from a file
 
 
-NOTHING = Written(0, 0, 0, 0, 0, 0, 0, {})
-_INSERT_STEP = (
-    "INSERT INTO step "
-    "(row, url, host, kind, reward, relevant, x, first, outlinks, mark, sampled) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+NOTHING = Written(0, 0, 0, 0, 0, 0, 0, 0, {})
 
 
 class Journal:
-    """Saves a running crawl, with one transaction for each lease, each redirect and each booking.
+    """Writes the file of a running crawl.
 
-    Leases and redirects are saved before their requests are sent: after a kill the same URL is
-    fetched again, and no domain exceeds MAX pages. A booking is saved together with its items,
-    which are deleted from the journal when they are exported. A subclass may have more tables in
-    `schema`, and write them in `transaction` and `writing`.
+    With `is_durable`, as in JOBDIR, each lease, redirect and booking is a transaction. Leases and
+    redirects are saved before their requests are sent: after a kill the same URL is fetched again,
+    and no domain exceeds MAX pages. A booking is saved together with its items, which are deleted
+    when they are exported. Else all waits for `commit`. A subclass writes more in `_write_more`.
     """
 
-    schema: ClassVar[Schema] = SCHEMA
-
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, is_durable: bool = True) -> None:
         self.database = database  # for reading
+        self._is_durable = is_durable
+        self._crawl: Crawl | None = None  # whose news the next commit writes
         self._written = NOTHING
         self._exported: list[tuple[int, int]] = []
         self._kept: dict[int, str] = {}
@@ -74,7 +71,7 @@ class Journal:
 
         A new journal gets `now` as its `started`.
         """
-        database = open_database(directory, cls.schema)
+        database = open_database(directory)
         try:
             with reading():
                 (state,) = database.execute("PRAGMA integrity_check(1)").fetchone()
@@ -94,7 +91,7 @@ class Journal:
     def check(cls, directory: Path, identity: Mapping[str, str]) -> None:
         """Raise TresError if a directory holds another crawl than `identity`, or one that runs."""
         if directory.exists():
-            with reading(), closing(open_database(directory, cls.schema)) as database:
+            with reading(), closing(open_database(directory)) as database:
                 _check(database, directory, identity)
 
     @property
@@ -104,8 +101,8 @@ class Journal:
 
     @property
     def steps(self) -> int:
-        """The number of saved bookings."""
-        return int(self.database.execute("SELECT count(*) FROM step").fetchone()[0])
+        """The number of bookings."""
+        return int(self.database.execute("SELECT ifnull(max(step), 0) FROM page").fetchone()[0])
 
     def lease(self, crawl: Crawl, decision: Decision) -> None:
         """Save that a sample is going to be fetched."""
@@ -114,7 +111,7 @@ class Journal:
             cursor.execute("INSERT OR IGNORE INTO lease VALUES (?, ?, ?, ?)", values)
             if cursor.rowcount and not crawl.store.is_seed(decision.row):
                 # It completes the candidates of the experiences that came before.
-                cursor.execute("UPDATE step SET sampled = ? WHERE sampled IS NULL", values[:1])
+                cursor.execute("UPDATE page SET sampled = ? WHERE sampled IS NULL", values[:1])
 
     def redirect(self, crawl: Crawl, row: int) -> None:
         """Save that a leased sample is redirected, and is going to be fetched from its new URL."""
@@ -127,21 +124,24 @@ class Journal:
         with self.transaction() as cursor:
             cursor.execute("DELETE FROM lease WHERE row = ?", (row,))
 
-    def book(
-        self,
-        crawl: Crawl,
-        booking: Booking,
-        mark: bytes | None = None,
-        items: Sequence[str | None] = (),
-    ) -> None:
+    def book(self, crawl: Crawl, entry: RecordEntry, items: Sequence[str | None] = ()) -> None:
         """Save the booking of a leased sample and what the crawl learned from it.
 
-        `mark` is the fingerprint of its page, `items` the page's items, kept until they are
-        exported; None leaves one out.
+        `items` are its page's items, kept until they are exported; None leaves one out.
         """
-        row = booking.experience.row
+        row = entry.booking.experience.row
         with self.writing(crawl) as cursor:
-            cursor.execute(_INSERT_STEP, (*_step(crawl, booking, mark), None))
+            step = cursor.execute(INSERT, page_row(crawl, entry)).lastrowid
+            if rivals := rivals_row(crawl, entry):
+                cursor.execute("INSERT INTO rivals VALUES (?, ?)", (step, rivals))
+            if entry.packed:
+                cursor.execute("INSERT INTO text VALUES (?, ?)", (row, entry.packed))
+            if entry.remark:
+                cursor.execute("INSERT INTO remark VALUES (?, ?)", (row, entry.remark))
+            scores = [(row, topic, value) for topic, value in entry.scores.items()]
+            cursor.executemany("INSERT INTO score VALUES (?, ?, ?)", scores)
+            guests = guest_rows(crawl, entry)
+            cursor.executemany("INSERT OR IGNORE INTO guest VALUES (?, ?)", guests)
             for table in ("lease", "redirect", "request"):
                 cursor.execute(f"DELETE FROM {table} WHERE row = ?", (row,))  # noqa: S608
             kept = [(row, place, text) for place, text in enumerate(items) if text is not None]
@@ -190,31 +190,73 @@ class Journal:
         """Save the last exports and close the file."""
         try:
             if write:
-                with self.transaction():
-                    pass
+                self.commit()
+        finally:
+            self.database.close()
+
+    def close_alone(self) -> None:
+        """Close a file that can be moved then, unless another process reads it."""
+        try:
+            self.database.execute("PRAGMA journal_mode = DELETE")  # without its log
+        except sqlite3.OperationalError:
+            pass
         finally:
             self.database.close()
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Cursor]:
-        """Save what is written inside, with the requests and exports that were kept for it."""
-        with self.database.transaction() as cursor:
+    def writing(self, crawl: Crawl) -> Iterator[sqlite3.Cursor]:
+        """Save what is new in a crawl together with what is written inside."""
+        with self.transaction(crawl) as cursor:
+            yield cursor
+
+    @contextmanager
+    def transaction(self, crawl: Crawl | None = None) -> Iterator[sqlite3.Cursor]:
+        """Save what is written inside, at once if the journal is durable.
+
+        If that fails, all is undone since the last commit.
+        """
+        try:
+            if not self.database.in_transaction:
+                self.database.execute("BEGIN IMMEDIATE")
+            self._crawl = crawl or self._crawl
+            yield self.database.cursor()
+        except BaseException:
+            self._undo()
+            raise
+        if self._is_durable:
+            self.commit()
+
+    def commit(self) -> None:
+        """Save what was written, what is new in its crawl, and the requests and exports kept."""
+        try:
+            if not self.database.in_transaction:
+                self.database.execute("BEGIN IMMEDIATE")
+            cursor = self.database.cursor()
             cursor.executemany("INSERT OR REPLACE INTO request VALUES (?, ?)", self._kept.items())
             cursor.executemany("DELETE FROM item WHERE row = ? AND place = ?", self._exported)
             forgotten = [(row,) for row in self._forgotten]
             cursor.executemany("DELETE FROM request WHERE row = ?", forgotten)
-            yield cursor
+            written = self._written
+            if self._crawl is not None:
+                written = self._write_new(cursor, self._crawl)
+            self._write_more(cursor, self._crawl)
+            cursor.execute("COMMIT")
+        except BaseException:
+            self._undo()
+            raise
+        self._written, self._crawl = written, None
         self._exported.clear()
         self._kept.clear()
         self._forgotten.clear()
 
-    @contextmanager
-    def writing(self, crawl: Crawl) -> Iterator[sqlite3.Cursor]:
-        """Save what is new in a crawl together with what is written inside."""
-        with self.transaction() as cursor:
-            written = self._write_new(cursor, crawl)
-            yield cursor
-        self._written = written
+    def _undo(self) -> None:
+        """Forget what was written since the last commit."""
+        self._crawl = None
+        if self.database.in_transaction:
+            self.database.execute("ROLLBACK")
+
+    def _write_more(self, cursor: sqlite3.Cursor, crawl: Crawl | None) -> None:
+        """Save what only a subclass saves, of a crawl if there is news of it."""
 
     def restore_more(self, crawl: Crawl) -> None:
         """Restore what only a subclass saves, once the samples of the crawl are restored."""
@@ -235,11 +277,13 @@ class Journal:
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 (store.saved(old.samples).tobytes(), *map(json.dumps, texts), *packed),
             )
-        for leaf, split in crawl.policy.rules[old.rules :]:
-            cursor.execute(
-                "INSERT INTO rule (leaf, feature, threshold, reduction) VALUES (?, ?, ?, ?)",
-                (leaf, *split),
-            )
+        rules = enumerate(crawl.policy.rules[old.rules :], old.rules)
+        cursor.executemany(
+            "INSERT INTO split VALUES (?, ?, ?, ?, ?, ?)",
+            [(number, self.steps, leaf, *split) for number, (leaf, split) in rules],
+        )
+        names = store.names.since(old.names)
+        cursor.executemany("INSERT OR IGNORE INTO name VALUES (?, ?)", names)
         changed = [
             (name, value) for name, value in new.state.items() if value != old.state.get(name)
         ]
@@ -253,22 +297,6 @@ class Journal:
             changed.append((f"{DESCRIBED} {old.revised}", bytes(store.revised[old.revised :])))
         cursor.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", changed)
         return new
-
-
-def _step(crawl: Crawl, booking: Booking, mark: bytes | None = None) -> tuple[object, ...]:
-    (row, x, reward), outlinks = booking.experience, booking.outlinks
-    return (
-        row,
-        int(crawl.store["url"][row]),
-        int(crawl.store["host"][row]),
-        booking.kind,
-        reward,
-        booking.relevant,
-        x.astype("<f4").tobytes(),
-        int(outlinks[0]) if len(outlinks) else 0,
-        len(outlinks),
-        mark,
-    )
 
 
 def _check(database: Database, directory: Path, identity: Mapping[str, str]) -> None:
@@ -306,5 +334,6 @@ def _written(crawl: Crawl) -> Written:
         len(store.hosts.ever_given_up),
         len(store.revised),
         len(policy.rules),
+        len(store.names),
         state=state,
     )

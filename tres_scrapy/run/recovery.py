@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import Decision, Experience, Past
-from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Booking, Crawl, Lease
+from tres_scrapy.agent.policy import Decision, Past
+from tres_scrapy.crawl.crawl import DATA, NOT_VISITS, PAGE, Crawl
 from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
@@ -39,6 +39,7 @@ from tres_scrapy.run.journal import (
     SCOUTED,
     Journal,
 )
+from tres_scrapy.run.run_file import names_in
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.whole_file import check_numbers
 
@@ -67,6 +68,7 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     """
     database, store = journal.database, crawl.store
     _restore_store(database, store)
+    store.names.learn(names_in(database))
     journal.restore_more(crawl)
     linked = store["domain"].copy()  # before redirects move samples
     _restore_redirects(database, store, own)
@@ -114,25 +116,9 @@ def requests(journal: Journal) -> dict[int, str]:
 
 
 @reading()
-def bookings(journal: Journal, crawl: Crawl) -> list[Booking]:
-    """Return what a recovered crawl had booked, in order, without outlinks and choices."""
-    steps = _steps(journal.database)
-    past = zip(steps.past.x, steps.past.rewards.tolist(), strict=True)
-    found = []
-    for row, kind, relevant, (x, reward) in zip(
-        steps.rows.tolist(), steps.kinds, steps.relevant.tolist(), past, strict=True
-    ):
-        experience = Experience(row, x, reward)
-        decision = Decision(row, None, None, is_query=kind == QUERY)
-        lease = Lease(decision, experience, crawl.store.url(row))
-        found.append(Booking(experience, relevant and kind == PAGE, kind, NO_ROWS, lease))
-    return found
-
-
-@reading()
 def marks(journal: Journal) -> list[bytes]:
     """Return the fingerprints of the pages in the order of their bookings."""
-    found = journal.database.execute("SELECT mark FROM step WHERE mark NOTNULL ORDER BY number")
+    found = journal.database.execute("SELECT mark FROM page WHERE mark NOTNULL ORDER BY step")
     return [_bytes(mark) for (mark,) in found]
 
 
@@ -167,8 +153,8 @@ def _restore_redirects(database: Database, store: SampleStore, own: Container[in
 
 def _steps(database: Database) -> Steps:
     found = database.execute(
-        "SELECT kind, relevant, reward, x, row, url, host, first, outlinks, sampled "
-        "FROM step ORDER BY number"
+        "SELECT kind, relevant, reward, x, row, url_number, host, first, outlinks, sampled "
+        "FROM page ORDER BY step"
     ).fetchall()
     columns = list(zip(*found, strict=True)) if found else [()] * 10
     kinds, relevant, rewards, x, rows, urls, hosts, firsts, outlinks, sampled = columns
@@ -289,7 +275,9 @@ def _drop_dead(store: SampleStore) -> NDArray[np.int64]:
 
 
 def _rules(database: Database) -> list[Rule]:
-    found = database.execute("SELECT leaf, feature, threshold, reduction FROM rule ORDER BY number")
+    found = database.execute(
+        "SELECT leaf, feature, threshold, reduction FROM split ORDER BY number"
+    )
     return [
         Rule(int(leaf), Split(int(feature), float(threshold), float(reduction)))
         for leaf, feature, threshold, reduction in found

@@ -5,8 +5,8 @@ from recorded_run import crawl_of, record
 
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.crawl_report import render
-from tres_scrapy.report.reason import EXPLORED, GREEDY, OTHER
 from tres_scrapy.report.record import Record
+from tres_scrapy.run.reason import EXPLORED, GREEDY, OTHER
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The file of a record, one SQLite database that can be read while it is written, and its rows."""
+"""The file of a run, one SQLite database that can be read while it is written, and its rows."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from typing import Final, NamedTuple
 
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.links.code import CODES, Name
-from tres_scrapy.report.reason import LinkPart
 from tres_scrapy.run.database import Access, Database, Schema, SqliteFileError
+from tres_scrapy.run.reason import LinkPart
 from tres_scrapy.url.message import TresError, plainly
 
 SUFFIX: Final = ".run"
+NAME: Final = f"tres{SUFFIX}"  # the file's name in JOBDIR
 LONGEST_URL: Final = 300  # characters kept of the URL of a rival
-IN_JOB: Final = f"tres{SUFFIX}"  # the record's name in JOBDIR
 
-# docs/report.md says what each column means.
+# docs/report.md says what a reader finds in `page`. A batch holds the samples, URLs and hosts that
+# were new when it was written. Both tables only grow, so saving a page costs what the page holds.
 SCHEMA: Final = Schema(
     noun="record of a crawl",
     application=int.from_bytes(b"TRUN", "big"),
-    version=6,
+    version=7,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -31,10 +32,13 @@ CREATE TABLE page (
     step INTEGER PRIMARY KEY, row INTEGER NOT NULL UNIQUE, parent INTEGER, time REAL NOT NULL,
     url TEXT NOT NULL, final_url TEXT, domain TEXT NOT NULL, title TEXT NOT NULL,
     anchor TEXT NOT NULL, kind TEXT NOT NULL, relevant INTEGER NOT NULL, copy INTEGER NOT NULL,
-    reward REAL NOT NULL, probability REAL, x BLOB NOT NULL, chosen TEXT NOT NULL, leaf INTEGER,
-    splits INTEGER, q_value REAL, samples INTEGER, leaves INTEGER, link TEXT,
-    text TEXT NOT NULL
+    reward REAL NOT NULL, probability REAL, grade REAL, x BLOB NOT NULL, chosen TEXT NOT NULL,
+    leaf INTEGER, splits INTEGER, q_value REAL, samples INTEGER, leaves INTEGER, link TEXT,
+    text TEXT NOT NULL, url_number INTEGER NOT NULL, host INTEGER NOT NULL,
+    first INTEGER NOT NULL, outlinks INTEGER NOT NULL, sampled INTEGER, mark BLOB
 );
+CREATE TABLE text (row INTEGER PRIMARY KEY, value BLOB NOT NULL);
+CREATE INDEX page_incomplete ON page (step) WHERE sampled IS NULL;
 CREATE TABLE guest (row INTEGER PRIMARY KEY, url TEXT NOT NULL);
 CREATE TABLE name (code INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE rivals (step INTEGER PRIMARY KEY, value TEXT NOT NULL);
@@ -53,6 +57,30 @@ CREATE TABLE score (
     row INTEGER NOT NULL, topic TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (row, topic)
 ) WITHOUT ROWID;
 CREATE TABLE remark (row INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE batch (
+    number INTEGER PRIMARY KEY, samples BLOB NOT NULL, anchors TEXT NOT NULL,
+    urls TEXT NOT NULL, hosts TEXT NOT NULL, cues BLOB NOT NULL, counts BLOB NOT NULL
+);
+CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE lease (
+    row INTEGER PRIMARY KEY, leaf INTEGER, q_value REAL, is_query INTEGER NOT NULL
+);
+CREATE TABLE redirect (number INTEGER PRIMARY KEY, row INTEGER NOT NULL, url INTEGER NOT NULL);
+CREATE TABLE item (
+    row INTEGER NOT NULL, place INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (row, place)
+);
+CREATE TABLE request (row INTEGER PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE guest_path (
+    row INTEGER PRIMARY KEY, reward REAL NOT NULL, length INTEGER NOT NULL,
+    relevant INTEGER NOT NULL, distance REAL
+);
+CREATE TABLE outbox (
+    shard INTEGER NOT NULL, number INTEGER NOT NULL, value BLOB NOT NULL,
+    PRIMARY KEY (shard, number)
+);
+CREATE TABLE peer (
+    shard INTEGER PRIMARY KEY, sent INTEGER NOT NULL, received INTEGER NOT NULL
+);
 """,
 )
 
@@ -92,12 +120,11 @@ def open_to_write(path: Path) -> Database:
         raise RecordError(f"the record cannot be written: {plainly(error)}") from None
 
 
-def names_in(connection: sqlite3.Connection, path: Path) -> list[Name]:
-    """Return the names of codes in a record; raise RecordError if they are damaged."""
-    with reading(path):
-        names = connection.execute("SELECT code, text FROM name").fetchall()
-        if not all(isinstance(text, str) and 0 <= code < CODES for code, text in names):
-            raise ValueError("a name is not the text of a code")
+def names_in(database: Database) -> list[Name]:
+    """Return the names of codes; raise ValueError if they are damaged."""
+    names = database.execute("SELECT code, text FROM name").fetchall()
+    if not all(isinstance(text, str) and 0 <= code < CODES for code, text in names):
+        raise ValueError("a name is not the text of a code")
     return names
 
 
@@ -120,7 +147,7 @@ class Rival(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """A completed fetch, successful or not: the columns of the table `page`."""
+    """A completed fetch, successful or not: columns of the table `page`."""
 
     step: int
     row: int
@@ -152,6 +179,9 @@ class Fetch:
         if self.kind != PAGE:
             return self.kind
         return "relevant" if self.relevant else "copy" if self.copy else "irrelevant"
+
+
+FETCHES: Final = f"SELECT {', '.join(f'page.{name}' for name in Fetch.__slots__)} FROM"
 
 
 class Point(NamedTuple):

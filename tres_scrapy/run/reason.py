@@ -34,14 +34,13 @@ from tres_scrapy.links.model import KNOWN, LinkEvidence
 from tres_scrapy.page.place import WORD
 from tres_scrapy.url.message import plural
 
-SEED, QUERY, GREEDY, UNCERTAIN, EXPLORED, OTHER, LOST = (
+SEED, QUERY, GREEDY, UNCERTAIN, EXPLORED, OTHER = (
     "seed",
     "query",
     "greedy",
     "uncertain",
     "explored",
     "other",
-    "lost",
 )
 RIVALS: Final = 10
 ANY_LINK: Final = "any link (the tree has not split)"
@@ -146,7 +145,6 @@ def sentence(
         GREEDY: f"Highest Q: {q}, best of {drawn}" if samples else f"Highest value: {q}",
         UNCERTAIN: f"Highest sum of Q and bonus: Q {q}, best of {drawn}",
         EXPLORED: "Exploration: a random link of a random leaf",
-        LOST: "Fetched just before the crawl was killed: the reason is not recorded",
         OTHER: "Chosen by the order of the policy, or at random",
     }
     parts = [reasons[kind], f"Link: {link}" if link else "", f"Leaf: {rule}" if rule else ""]

@@ -15,7 +15,7 @@ from tres_scrapy.frontier.feature import FEATURES, TABLE
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 from tres_scrapy.links.code import BITS, CODES, GROUP_SIZE, CueGroup, Names
-from tres_scrapy.report.reason import FAINTEST, FEATURE, fact_name, known_name
+from tres_scrapy.run.reason import FAINTEST, FEATURE, fact_name, known_name
 
 TREE, DEPENDENCE, LINKS = "tree", "dependence", "links"
 WEIGHTS: Final = 8  # of a group for a link, and as many against it
