@@ -10,7 +10,7 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES, NEIGHBOURHOOD
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 
 PAGES = 400
@@ -151,9 +151,9 @@ def test_busy_hosts_are_passed_over():
         -1, Outlinks(["http://a.test/", "http://b.test/"], ["", ""], np.zeros((2, 3), "f4"))
     )
     policy.expand(Experience(0, store.features(rows[:1])[0], 0.0), rows)
-    assert policy.select([0]).row == 1
-    assert policy.select([0]) is None
-    assert policy.select([]).row == 0
+    assert policy.select(Availability([0])).row == 1
+    assert policy.select(Availability([0])) is None
+    assert policy.select().row == 0
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.code import CueGroup, RaggedArray, coded
 
@@ -130,8 +130,10 @@ def test_worth_is_of_links_that_can_be_fetched_now():
     rows = store.pending_rows()
     values, hosts = policy.value(store.features(rows)), store["host"].take(rows)
     best = hosts[values.argmax()]
-    assert policy.worth([best]) < policy.worth()
-    assert policy.worth(np.unique(hosts).tolist()) == policy.worth(), "they are free soon"
+    assert policy.worth(Availability([best])) < policy.worth()
+    assert policy.worth(Availability(np.unique(hosts).tolist())) == policy.worth(), (
+        "they are free soon"
+    )
 
 
 def test_links_to_other_shards_are_candidates():

@@ -13,7 +13,7 @@ from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import LINK, SEED_PATH
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import ANY_HOST, DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 from tres_scrapy.links.code import RaggedArray
 
@@ -38,7 +38,7 @@ class Obedient(Policy):
     def learn(self):
         return None
 
-    def select(self, busy_hosts=()):
+    def select(self, available=ANY_HOST):
         row, self.row = self.row, None
         return None if row is None else Decision(row, 0, None)
 

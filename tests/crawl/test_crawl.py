@@ -7,7 +7,7 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import NEIGHBOURHOOD
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore, State
 
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
@@ -37,7 +37,7 @@ class Queue(Policy):
         self.told.append(("learn",))
         return 0.5
 
-    def select(self, busy_hosts=()):
+    def select(self, available=ANY_HOST):
         self.told.append(("select",))
         return Decision(self.rows.pop(0), 0, None) if self.rows else None
 
@@ -211,7 +211,7 @@ def test_lost_requests_stay_dropped():
 
 def test_seed_of_a_busy_host_waits():
     crawl = crawl_of(A, B)
-    busy = [crawl.store.hosts.names.index("a.test")]
+    busy = Availability([crawl.store.hosts.names.index("a.test")])
     assert crawl.store.url(crawl.next(busy).row) == B
     assert crawl.next(busy) is None
     assert crawl.store.url(crawl.next().row) == A
@@ -221,12 +221,12 @@ def test_busy_seeds_are_not_rescanned(monkeypatch):
     crawl = crawl_of(*(f"http://a.test/{number}" for number in range(50)), B)
     looked_at, eligibility = [], crawl.store.eligibility
 
-    def spy(rows, busy_hosts=()):
+    def spy(rows, available=ANY_HOST):
         looked_at.extend(rows.tolist())
-        return eligibility(rows, busy_hosts)
+        return eligibility(rows, available)
 
     monkeypatch.setattr(crawl.store, "eligibility", spy)
-    busy = [crawl.store.hosts.names.index("a.test")]
+    busy = Availability([crawl.store.hosts.names.index("a.test")])
     assert crawl.store.url(crawl.next(busy).row) == B
     assert [crawl.next(busy) for _ in range(5)] == [None] * 5
     assert len(looked_at) == 51

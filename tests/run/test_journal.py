@@ -26,7 +26,7 @@ from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run import recovery
@@ -653,7 +653,7 @@ def test_interrupted_fetch_keeps_its_slot_of_max(tmp_path):
     row = resumed.next().row
     assert resumed.store.url(row) == urls[0]
     resumed.set_back(row, last=True)
-    busy = [resumed.store["host"][row]]
+    busy = Availability([resumed.store["host"][row]])
     assert resumed.next(busy) is not None
     assert resumed.next(busy) is not None
     assert resumed.next(busy) is None, "MAX is 3"

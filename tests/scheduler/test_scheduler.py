@@ -79,7 +79,9 @@ def scheduler_of(
     *urls, slots=None, cap=None, limit=None, shared=None, rest=ALL_NEW, follows_all=True, **settings
 ):
     """A scheduler over the seeds `urls`; `slots` are the downloader's, by host."""
+    stats = SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None)
     crawler = SimpleNamespace(
+        stats=stats,
         settings=Settings(
             {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 1} | settings
         ),
@@ -93,7 +95,6 @@ def scheduler_of(
     )
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, UniformPolicy(store), limit)
-    stats = SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None)
     learner = CrawlSession(crawl, Judge(), stats, Verdicts(0.5), rest=rest, follows_all=follows_all)
     scheduler = TreeFrontierScheduler(crawler, learner, own_queue(crawler), shared)
     scheduler.open(None)
@@ -116,15 +117,13 @@ def urls_of(scheduler):
     return [request.url for request in iter(scheduler.next_request, None)]
 
 
-def test_learner_is_told_which_hosts_are_busy(clock):
+def test_crawl_is_told_which_hosts_are_busy(clock):
     """A shard says with it what it could fetch now."""
-    scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/")
-    learner = scheduler._session
-    assert not learner.busy_hosts()
+    scheduler, crawl = scheduler_of("http://a.test/", "http://a.test/2")
     request = scheduler.next_request()
-    assert list(learner.busy_hosts()) == [crawl.store["host"][request.meta[LEASE]]]
-    scheduler.request_left_downloader(request, None)
-    assert not learner.busy_hosts()
+    assert not crawl.available.busy
+    assert scheduler.next_request() is None
+    assert list(crawl.available.busy) == [crawl.store["host"][request.meta[LEASE]]]
 
 
 def test_slot_bounds_requests_of_host(clock):
@@ -221,7 +220,7 @@ def test_crawl_with_page_budget_waits_for_hosts_that_are_soon_free(clock, settin
     for _ in slots:
         scheduler.next_request()
     scheduler.next_request()
-    names = [crawl.store.hosts.names[host] for host in crawl.patience.hosts]
+    names = [crawl.store.hosts.names[host] for host in crawl.available.soon]
     assert names == (["a.test"] if patient else [])
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.links.model import LinkEvidence
 
@@ -78,11 +79,13 @@ class Policy:
     """Chooses among PENDING samples; a chosen sample is removed from the policy.
 
     For each page, `observe`, `expand` and `learn` are called in the order of Algorithm 3. A policy
-    that `is_resumable` can be restored from its past. One with `learns_q` has a `value`.
+    that `is_resumable` can be restored from its past. One with `learns_q` has a `value`. One that
+    `waits` has chosen nothing last, for a better sample is on a host that is soon free.
     """
 
     is_resumable = False
     learns_q = False
+    waits = False
 
     def observe(self, experience: Experience) -> None:
         """Receive an experience, before its page's outlinks are known."""
@@ -102,8 +105,11 @@ class Policy:
         """Take the gradient step that is due and return its loss, or None without a step."""
         return None
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Return the next sample, never one on a busy host; None if no sample is ready."""
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
+        """Return the next sample, never one on a busy host.
+
+        Return None if no sample is ready, or if the policy `waits`.
+        """
         raise NotImplementedError
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:

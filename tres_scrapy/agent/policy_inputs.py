@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tres_scrapy.agent.policy import Policy
-from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, LinkOptions, TreeOptions
 from tres_scrapy.links.model import NO_PRIOR, LinkPrior
 
 
 @dataclass(frozen=True)
 class PolicyInputs:
-    """The arguments that policies are created with; `patience` is shared with the scheduler."""
+    """The arguments that policies are created with."""
 
     seed: int = 0
     tree: TreeOptions = field(default_factory=TreeOptions)
@@ -21,7 +20,6 @@ class PolicyInputs:
     learning: LearningOptions = field(default_factory=LearningOptions)
     links: LinkOptions = field(default_factory=LinkOptions)
     link_prior: LinkPrior = NO_PRIOR
-    patience: Patience = field(default_factory=Patience)
 
 
 @dataclass(frozen=True)

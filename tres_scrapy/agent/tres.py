@@ -21,8 +21,9 @@ from tres_scrapy.agent.policy import (
 )
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
-from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking, RecentYield
+from tres_scrapy.agent.ranking import MIN_GAIN, PAGES_A_CHOICE, Ranking, RecentYield
 from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.queue import Shortlist
 from tres_scrapy.frontier.sampling import Representatives, representatives
 from tres_scrapy.frontier.store import SampleStore
@@ -50,7 +51,7 @@ class TresPolicy(Policy):
         self._learner = self._make_learner(setup)
         self._links = self._make_links(setup)
         self._best = Shortlist(store, SHORTLIST)
-        self._patience = setup.patience
+        self.waits = False
         self._yield = RecentYield()
         self._last: tuple[Ranking, int] | None = None  # with the row that was chosen of it
 
@@ -111,17 +112,18 @@ class TresPolicy(Policy):
         """Take the gradient step of the Double DQN if one is due."""
         return self._learner.learn()
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
         """Return the best representative by upper confidence bound, or any while exploring."""
-        if (decision := self._select_again(busy_hosts)) is not None:
+        self.waits = False
+        if (decision := self._select_again(available)) is not None:
             return decision
         exploring = self._learner.exploring
         each = 1 if exploring else self._learner.options.representatives
         drawn = representatives(
-            self.tree.pool, self._store, self._random, busy_hosts, each=each, most=MAX_DRAWN
+            self.tree.pool, self._store, self._random, available, each=each, most=MAX_DRAWN
         )
         if self._links is not None:
-            return self._select_link(self._links, drawn, busy_hosts)
+            return self._select_link(self._links, drawn, available)
         if not len(drawn.rows):
             return None
         q_values = q_value = bounds = None
@@ -137,18 +139,18 @@ class TresPolicy(Policy):
         return Decision(row, leaf, q_value, choice=choice)
 
     def _select_link(
-        self, links: LinkLearner, drawn: Representatives, busy_hosts: Sequence[int]
+        self, links: LinkLearner, drawn: Representatives, available: Availability
     ) -> Decision | None:
         """Return the best of the drawn samples and of the best by P(relevant) of the link.
 
         The less the last fetches brought, the more hope lies in hosts that are hardly known.
         """
-        listed = self._best.ready(busy_hosts)
+        listed = self._best.ready(available)
         alone = np.flatnonzero(~self._best.has(drawn.rows))
         rows = np.concatenate([drawn.rows[alone], listed])
         if not (count := len(rows)):
             return None
-        rows = np.concatenate([rows, self._best.soon(self._patience.hosts, TOP_READ)])
+        rows = np.concatenate([rows, self._best.soon(available, TOP_READ)])
         x = self.view(links.refresh(rows, TOP_READ))
         self._best.offer(drawn.rows)
         bonus = links.bonus(rows, 1 - self._yield.value)
@@ -166,19 +168,20 @@ class TresPolicy(Policy):
         )
         return self._decide(links, ranking)
 
-    def _select_again(self, busy_hosts: Sequence[int]) -> Decision | None:
+    def _select_again(self, available: Availability) -> Decision | None:
         """Return the best that is left of the last choice, None if all are to be rated again."""
         if self._last is None or self._links is None:
             return None
         ranking, row = self._last
         self._last = None
-        after = ranking.after(self._store, row, busy_hosts, self._patience.hosts)
+        after = ranking.after(self._store, row, available)
         return None if after is None else self._decide(self._links, after)
 
     def _decide(self, links: LinkLearner, ranking: Ranking) -> Decision | None:
         """Return the best of a ranking, None if it is better to wait."""
         best = ranking.best(self._store.priorities)
-        if self._patience.is_worth_waiting(float(ranking.bounds[best]), ranking.later):
+        self.waits = ranking.later - float(ranking.bounds[best]) > MIN_GAIN
+        if self.waits:
             return None
         row, leaf = int(ranking.rows[best]), int(ranking.leaves[best])
         self._last = ranking, row

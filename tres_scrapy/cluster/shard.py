@@ -132,10 +132,9 @@ class Shard:
     def status(self) -> Status:
         """The state of the shard."""
         crawl, outbox, now = self._crawl, self._outbox, monotonic()
-        busy = self._session.busy_hosts()
         if now - self._measured_at >= PULSE:  # it takes milliseconds, and reports are frequent
             policy, self._measured_at = crawl.policy, now
-            self._value = policy.worth(busy) if isinstance(policy, ActorPolicy) else 1.0
+            self._value = policy.worth(crawl.available) if isinstance(policy, ActorPolicy) else 1.0
             self._figures = crawl.figures()
             if self._snapshots is not None:
                 self._figures["snapshot_age"] = self._snapshots.age
@@ -148,7 +147,7 @@ class Shard:
             value=self._value,
             ready=self._is_ready(),
             idle=not crawl.leased and not crawl.store.pending,
-            busy=crawl.leased >= self._requests or not crawl.store.may_be_ready(busy),
+            busy=crawl.leased >= self._requests or not crawl.store.may_be_ready(crawl.available),
             requests=self._requests,
             hopeless=not crawl.leased and self._session.exhausted(now),
             sent=dict(outbox.sent),

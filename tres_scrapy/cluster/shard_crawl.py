@@ -19,6 +19,7 @@ from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import ACTION, NO_PATH
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 MAX_HOPS: Final = 10  # redirects from shard to shard, one after the other
@@ -50,11 +51,12 @@ class ShardCrawl(Crawl):
         """Return whether this shard owns the domain of a URL."""
         return self.router.owns(url)
 
-    def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def next(self, available: Availability = ANY_HOST) -> Decision | None:
         """Lease the next sample to fetch; return None if no page is granted or none can be."""
         if self.pages + self.leased >= self.granted:
+            self.available, self.waits = available, False
             return None
-        return super().next(busy_hosts)
+        return super().next(available)
 
     def receive(self, batches: Sequence[LinkBatch]) -> None:
         """Add the links that pages of other shards have to domains of this one."""

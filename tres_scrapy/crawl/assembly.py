@@ -103,7 +103,6 @@ def make_crawl(config: Config, pack: Pack, web: Any = None) -> Crawl:
         store = SampleStore(ledger, Scope.of(config.scope))
         options: dict[str, Any] = {
             "trusted_seeds": config.trusted_seeds,
-            "patience": setup.patience,
             "scout": None if config.words.file is None else Scout(store, config.random_seed),
         }
         if config.shard.count:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from tres_scrapy.agent.ranking import LONGEST_REST
+LONGEST_REST: Final = 5.0  # seconds: a host that rests longer is not waited for
+WAITED: Final = "tres/seconds_waited"  # stat: for better links, of all slots together
+CREDIT: Final = 20.0  # seconds that all slots may be idle in a row, times 1 - hurry
 
 
 class Slot(NamedTuple):
@@ -19,7 +21,7 @@ class Slot(NamedTuple):
     last: float | None = None  # the time of the last request, None before the first
 
 
-class Availability:
+class HostSlots:
     """Hosts are busy while their slot is full of open requests, or its delay is not over.
 
     A host is its place in `names`, which may grow. `slot_of` returns the slot of a name as it is
@@ -92,3 +94,31 @@ class Availability:
 
     def _slot(self, host: int) -> Slot:
         return self._slot_of(self._names[host])
+
+
+class Patience:
+    """Bounds how long slots are idle while the crawl waits for better links on busy hosts.
+
+    Idle slots use up credit, which time restores: of all slots, at most the share 1 - `hurry` is
+    idle for this. 1 never waits.
+    """
+
+    def __init__(self, hurry: float = 1.0) -> None:
+        self.waited = 0.0  # seconds, of all slots
+        self._patience = 1 - hurry
+        self._used = 0.0  # seconds of credit
+        self._free = 0.0  # share of the slots
+        self._last: float | None = None
+
+    def has_credit(self, now: float, free: float, *, waits: bool) -> bool:
+        """Return whether the next choice may wait.
+
+        `free` is the share of free slots, `waits` whether the last choice was to wait.
+        """
+        if self._last is not None:
+            passed = min(LONGEST_REST, now - self._last)  # longer: a pause, or the network was gone
+            idle = self._free * passed if waits else 0.0
+            self.waited += idle
+            self._used = max(0.0, self._used + idle - self._patience * passed)
+        self._last, self._free = now, free
+        return self._used < CREDIT * self._patience

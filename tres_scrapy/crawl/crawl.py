@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
-from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
 from tres_scrapy.crawl.revision import Revision
@@ -20,6 +19,7 @@ from tres_scrapy.crawl.visit import FAILURE_REWARD, reward_of
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import SEED_PATH
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 
@@ -75,14 +75,12 @@ class Crawl:
         limit: int | None = None,
         *,
         trusted_seeds: bool = False,
-        patience: Patience | None = None,
         scout: Scout | None = None,
     ) -> None:
         self.store = store
         self.policy = policy
         self.limit = limit
         self.trusted_seeds = trusted_seeds
-        self.patience = patience or Patience()
         self.scout = scout
         self.revision = Revision(store)
         self.pages = 0
@@ -90,6 +88,8 @@ class Crawl:
         self.failures: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()  # other counts, by stat name
         self.loss: float | None = None
+        self.available = ANY_HOST  # at the last choice
+        self.waits = False  # whether it was to wait for a better sample
         self._first = FrontierQueue(store)  # seeds, and samples that were leased before
         self._last = FrontierQueue(store)  # samples set back that wait for their host
         self._chosen: dict[int, Decision] = {}  # of the latter samples
@@ -178,17 +178,21 @@ class Crawl:
         self.policy.readmit(np.setdiff1d(rows, seeds, assume_unique=True))
         return rows
 
-    def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def next(self, available: Availability = ANY_HOST) -> Decision | None:
         """Lease the next sample to fetch; return None if no sample can be fetched now."""
+        self.available, self.waits = available, False
         if self.limit is not None and self.pages + self.leased >= self.limit:
             return None
-        if not self.store.may_be_ready(busy_hosts):
+        if not self.store.may_be_ready(available):
             return None
         if self.scout is not None and len(rows := self.scout.take(self.pages)):
             self._first.push(rows, np.zeros(len(rows)))
-        decision = self._next_of(self._first, busy_hosts) or self.policy.select(busy_hosts)
-        if decision is None and not self.patience.waiting:
-            decision = self._next_of(self._last, busy_hosts)
+        decision = self._next_of(self._first, available)
+        if decision is None:
+            decision = self.policy.select(available)
+            self.waits = self.policy.waits
+        if decision is None and not self.waits:
+            decision = self._next_of(self._last, available)
         if decision is not None:
             self._chosen.pop(decision.row, None)  # the policy may choose it before its queue does
             x = self.store.features(np.array([decision.row]))[0]
@@ -319,8 +323,8 @@ class Crawl:
             self.counts.update(self.store.admission.scope.taken_counts())
         return rows
 
-    def _next_of(self, queue: FrontierQueue, busy_hosts: Sequence[int]) -> Decision | None:
-        first = queue.pop(busy_hosts)
+    def _next_of(self, queue: FrontierQueue, available: Availability) -> Decision | None:
+        first = queue.pop(available)
         if first is None:
             return None
         row, _ = first

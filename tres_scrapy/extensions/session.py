@@ -33,6 +33,7 @@ from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.topic_source import new_folder, task_of
 from tres_scrapy.frontier.admission import OUT_OF_SCOPE, Outlinks
+from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker
@@ -76,8 +77,6 @@ class CrawlSession:
         self.output = output
         self.stop = stop
         self.listeners: list[Listener] = []
-        # which hosts must not get another request now: the scheduler knows, and replaces this
-        self.busy_hosts: Callable[[], Sequence[int]] = lambda: ()
         self.follows_all = follows_all  # else the requests are those of a project's own spider
         self.new_topic: Path | None = None  # the folder of a topic that this crawl has made
         self.judge = judge
@@ -185,11 +184,11 @@ class CrawlSession:
         if self.new_topic is not None and not self.crawl.pages:
             rmtree(self.new_topic, ignore_errors=True)
 
-    def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def next(self, available: Availability) -> Decision | None:
         """Lease the sample to fetch next; return None if none can be fetched now."""
         if self.job is None:
-            return self.crawl.next(busy_hosts)
-        decision = None if self.job.failed else self.crawl.next(busy_hosts)
+            return self.crawl.next(available)
+        decision = None if self.job.failed else self.crawl.next(available)
         is_saved = decision and self.job.write(self.job.journal.lease, self.crawl, decision)
         return decision if is_saved else None
 
@@ -359,4 +358,3 @@ class CrawlSession:
             self._stats.set_value(f"tres/{name}", value)
         self._stats.set_value("tres/rests", self.health.rests)
         self._stats.set_value("tres/outages", self.health.outages)
-        self._stats.set_value("tres/seconds_waited", round(self.crawl.patience.waited, 1))

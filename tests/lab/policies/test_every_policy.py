@@ -15,7 +15,7 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import POLICIES, make_policy
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.inputs import RivalInputs
@@ -64,7 +64,7 @@ def whole_crawl(name):
 def go_on(crawl, busy=lambda store: ()):
     """Crawl until nothing is left; return the URLs in order."""
     store, random, order = crawl.store, np.random.default_rng(5), []
-    while (decision := crawl.next(busy(store))) is not None:
+    while (decision := crawl.next(Availability(busy(store)))) is not None:
         url = store.url(decision.row)
         order.append(url)
         if url.startswith("http://search.test/"):
@@ -213,7 +213,7 @@ def test_queue_frees_one_host_sample():
     rows = store.add(-1, Outlinks(urls, [""] * 6, np.eye(6, 3)))
     queue = FrontierQueue(store)
     queue.push(rows, [9, 8, 7, 3, 2, 1])
-    assert queue.pop([0]) == (3, 3.0)
+    assert queue.pop(Availability([0])) == (3, 3.0)
     assert [queue.pop()[0] for _ in range(5)] == [0, 1, 2, 4, 5]
 
 
@@ -243,7 +243,9 @@ def test_queue_drains_best_first():
     )
     queue = FrontierQueue(store)
     queue.push(rows, [3, 1, 2, 6, 5, 4])
-    assert queue.pop([store["host"][3]]) == (4, 5.0), "row 3 is on a busy host and set aside"
+    assert queue.pop(Availability([store["host"][3]])) == (4, 5.0), (
+        "row 3 is on a busy host and set aside"
+    )
     assert queue.empty().tolist() == [3, 5, 0, 2, 1]
     assert queue.pop() is None
 

@@ -15,7 +15,7 @@ from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.lab.policies.lookahead import LookaheadPolicy
@@ -56,7 +56,7 @@ class Trip:
     def step(self, busy=""):
         """Fetch the next page and return its name, "" at the end."""
         hosts = [self.store.hosts.names.index(f"{name.lower()}.test") for name in busy]
-        decision = self.crawl.next(hosts)
+        decision = self.crawl.next(Availability(hosts))
         if decision is None:
             return ""
         name = self.store.url(decision.row)[-1]

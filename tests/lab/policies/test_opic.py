@@ -3,7 +3,7 @@ import numpy as np
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.lab.policies.opic import OpicPolicy
@@ -77,7 +77,7 @@ def test_a_link_met_on_a_busy_host_comes_back_with_all_its_cash():
     crawl, seed = start()
     rows = book(crawl, seed, "ab").outlinks
     busy = crawl.store["host"][rows[:1]].tolist()
-    row = crawl.next(busy).row
+    row = crawl.next(Availability(busy)).row
     assert row == rows[1]
     book(crawl, row, "a")
     assert take(crawl)[1:] == ("a", 1.0)

@@ -12,7 +12,7 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies import seedfinder
 from tres_scrapy.lab.policies.inputs import RivalInputs
@@ -179,11 +179,11 @@ def test_busy_engine_does_not_block():
     web = Web()
     web.fetch(web.crawl.next().row)
     engine = web.store.hosts.names.index("search.test")
-    assert web.store.url(web.crawl.next([engine]).row) == "http://seed.test//more"
+    assert web.store.url(web.crawl.next(Availability([engine])).row) == "http://seed.test//more"
     query = web.crawl.next().row
     web.fetch(query)
     busy = web.store.hosts.names.index("a.test")
-    assert web.store.url(web.crawl.next([busy]).row) == "http://b.test/1"
+    assert web.store.url(web.crawl.next(Availability([busy])).row) == "http://b.test/1"
     assert web.store.url(web.crawl.next().row) == "http://a.test/1"
 
 
