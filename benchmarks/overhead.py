@@ -45,8 +45,9 @@ from scrapy.utils.project import get_project_settings
 from sentences import write_web
 
 from tres_scrapy.extensions import session as learner
-from tres_scrapy.topic.judge import Judged, Source
+from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.judge_process import Task
+from tres_scrapy.topic.pack import Judged
 
 PROJECT = Path(__file__).parents[1]
 TOPIC = "food"

@@ -31,7 +31,6 @@ from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START
 from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.frontier.admission import NO_LINKS
 from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
@@ -196,18 +195,18 @@ class TreeFrontierScheduler(BaseScheduler):
             self._again.append(request)
             return True
         if url is None:
-            self._session.book_failure(row, REDIRECT_NOT_HTTP)
+            self._session.book(row, REDIRECT_NOT_HTTP)
             return False
         if url != current and self._crawl.store.is_refused(row, url):
-            self._session.book_failure(row, REDIRECT_OUT_OF_SCOPE)
+            self._session.book(row, REDIRECT_OUT_OF_SCOPE)
             return False
         if url != current and not self._crawl.owns(url):
-            self._session.redirect_away(row, url)
+            self._session.book(row, self._crawl.redirect_away(row, url))
             return False
         is_again = not self._session.follows_all and request.dont_filter
         moves = not self._repeats(request) and url != current and self._session.redirect(row, url)
         if not moves and not is_again:  # else Scrapy follows it, for example to set a cookie
-            self._session.book_failure(row, REDIRECT_CLOSED)
+            self._session.book(row, REDIRECT_CLOSED)
             return False
         request.meta.pop("download_slot", None)  # the slot of the previous host
         self._again.append(request)
@@ -247,7 +246,7 @@ class TreeFrontierScheduler(BaseScheduler):
                 del self._out[row]
             elif not is_under_way(engine, request):
                 del self._out[row]
-                self._session.book_data(row, NO_LINKS)
+                self._session.book(row, None)
 
     def _hand_out(self, row: int, request: Request) -> Request:
         if not self._session.follows_all:
@@ -333,7 +332,7 @@ class TreeFrontierScheduler(BaseScheduler):
         found, ours = failure_of(failure.value), self._session.follows_all
         if found.kind == SHUTDOWN or (ours and self._session.set_back(row, found, monotonic())):
             return None
-        self._session.book_failure(row, found)
+        self._session.book(row, found)
         if errback is not None or not ours:
             return failure if errback is None else errback(failure)  # Scrapy logs its own way
         level = logging.DEBUG if isinstance(failure.value, IgnoreRequest) else logging.INFO

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from judged import judged
 
 from tres_scrapy.agent import tres
 from tres_scrapy.agent.policy import Experience, Past
@@ -53,7 +54,7 @@ class CueWeb:
         if relevant is None:
             relevant = self.is_relevant(row)
         outlinks = Outlinks(urls, urls, actions, cues)
-        self.bookings.append(self.crawl.book_page(row, relevant, outlinks))
+        self.bookings.append(self.crawl.book(row, judged(relevant), outlinks))
 
     def is_relevant(self, row):
         return self.store.url(row).endswith("x")

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from judged import judged
 from plain_policy import PlainPolicy
 
 from tres_scrapy.agent import tres
@@ -47,7 +48,7 @@ def crawl_small_web(pages=PAGES, policy_of=policy_over, **options):
     order = []
     while (decision := crawl.next()) is not None:
         order.append(store.url(decision.row))
-        crawl.book_page(decision.row, web.relevant[order[-1]], web.outlinks(decision.row))
+        crawl.book(decision.row, judged(web.relevant[order[-1]]), web.outlinks(decision.row))
     return crawl, order
 
 
@@ -136,8 +137,8 @@ def test_next_sample_joins_last_candidates():
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     seed = crawl.next().row
     no_actions = np.zeros((2, 3), dtype=np.float32)
-    outlinks = crawl.book_page(
-        seed, 1.0, Outlinks(["http://1.test/", "http://2.test/"], ["", ""], no_actions)
+    outlinks = crawl.book(
+        seed, judged(1.0), Outlinks(["http://1.test/", "http://2.test/"], ["", ""], no_actions)
     ).outlinks
     chosen = crawl.next().row
     batch = crawl.policy._learner._replay.batch(1)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from judged import judged
 
 from tres_scrapy.agent.policy import Decision, Policy
 from tres_scrapy.config.limit import Cap
@@ -54,7 +55,7 @@ def crawl_of(*seeds, limit=None, cap=None, inlinks=False, **options):
 
 def book(crawl, row, reward, *urls):
     actions = np.zeros((len(urls), 3), dtype=np.float32)
-    return crawl.book_page(row, reward, Outlinks(urls, urls, actions)).outlinks
+    return crawl.book(row, judged(reward), Outlinks(urls, urls, actions)).outlinks
 
 
 def test_order_of_algorithm_3():
@@ -77,10 +78,10 @@ def test_booking_keeps_choice_and_url():
     crawl = crawl_of(A, B)
     decision = crawl.next()
     assert crawl.redirect(decision.row, C)
-    booking = crawl.book_page(decision.row, 1.0, NO_LINKS)
-    assert (booking.lease.decision, booking.lease.url) == (decision, A)
-    failure = crawl.book_failure(crawl.next().row, Failure("kind"))
-    assert (failure.lease.url, failure.kind) == (B, "kind")
+    booking = crawl.book(decision.row, judged(1.0), NO_LINKS)
+    assert (booking.decision, booking.decision.url) == (decision, A)
+    failure = crawl.book(crawl.next().row, Failure("kind"))
+    assert (failure.decision.url, failure.kind) == (B, "kind")
 
 
 def test_seeds_come_first():
@@ -126,7 +127,7 @@ def test_limit_counts_pages_not_failures():
     crawl = crawl_of(A, B, C, limit=2)
     first, second = crawl.next().row, crawl.next().row
     assert crawl.next() is None
-    crawl.book_failure(first, Failure("http_404"))
+    crawl.book(first, Failure("http_404"))
     third = crawl.next().row
     book(crawl, second, 1.0)
     book(crawl, third, 0.0)
@@ -138,7 +139,7 @@ def test_limit_counts_pages_not_failures():
 def test_failure_earns_nothing():
     crawl = crawl_of(A)
     row = crawl.next().row
-    crawl.book_failure(row, Failure("DNSLookupError"))
+    crawl.book(row, Failure("DNSLookupError"))
     assert crawl.policy.told[:2] == [
         ("observe", row, 0.0, 0.5),
         ("expand", row, [], State.DONE),
@@ -237,7 +238,7 @@ def test_busy_seeds_are_not_rescanned(monkeypatch):
 def test_figures_name_what_is_worth_watching():
     crawl = crawl_of(A)
     book(crawl, crawl.next().row, 1.0, B, C)
-    crawl.book_failure(crawl.next().row, Failure("timeout"))
+    crawl.book(crawl.next().row, Failure("timeout"))
     assert crawl.figures() == {
         "pages": 1,
         "relevant_pages": 1,

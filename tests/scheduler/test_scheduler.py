@@ -3,6 +3,7 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
+from judged import judged
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 from scrapy.dupefilters import RFPDupeFilter
@@ -18,7 +19,6 @@ from tres_scrapy.config.download import RestOptions
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
-from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.downloader.delay import SharedAddresses
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
@@ -95,7 +95,7 @@ def scheduler_of(
     )
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, UniformPolicy(store), limit)
-    learner = CrawlSession(crawl, Judge(), stats, Verdicts(0.5), rest=rest, follows_all=follows_all)
+    learner = CrawlSession(crawl, Judge(), stats, rest=rest, follows_all=follows_all)
     scheduler = TreeFrontierScheduler(crawler, learner, own_queue(crawler), shared)
     scheduler.open(None)
     for url in urls:
@@ -231,7 +231,7 @@ def test_concurrency_bounds_open_samples(clock):
     assert len(requests) == 3
     scheduler.request_left_downloader(requests[0], spider=None)
     assert scheduler.next_request() is None, "what is not yet judged counts"
-    crawl.book_failure(requests[0].meta[LEASE], Failure("kind"))
+    crawl.book(requests[0].meta[LEASE], Failure("kind"))
     assert scheduler.next_request() is not None
 
 
@@ -242,7 +242,7 @@ def test_single_concurrency_ignores_hosts(clock):
     for url in urls[:2]:
         request = scheduler.next_request()
         assert request.url == url
-        crawl.book_failure(request.meta[LEASE], Failure("kind"))
+        crawl.book(request.meta[LEASE], Failure("kind"))
 
 
 def test_foreign_request_keeps_callback(clock):
@@ -271,7 +271,7 @@ def test_failure_is_booked_before_errback(clock):
 
 def test_repeated_request_is_dropped(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
-    crawl.book_failure(scheduler.next_request().meta[LEASE], Failure("kind"))
+    crawl.book(scheduler.next_request().meta[LEASE], Failure("kind"))
     assert not scheduler.enqueue_request(Request("http://a.test/"))
     assert scheduler.enqueue_request(Request("http://a.test/", dont_filter=True))
     assert urls_of(scheduler) == ["http://a.test/"]
@@ -390,7 +390,7 @@ def test_host_of_fatal_page_rests(clock, monkeypatch):
     scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2")
     first = scheduler.next_request()
     scheduler.request_left_downloader(first, spider=None)
-    scheduler._session.book_failure(first.meta[LEASE], JUDGE_ENDED)
+    scheduler._session.book(first.meta[LEASE], JUDGE_ENDED)
     assert crawl.failures == {"judge_error": 1}
     clock.now += 59
     assert scheduler.next_request() is None
@@ -420,7 +420,7 @@ def test_late_request_is_sent_once(clock):
     announced = Request("http://b.test/", callback=print, meta={SAMPLE: 1})
     row = scheduler.next_request().meta[LEASE]
     zeros = np.zeros((1, 3), dtype=np.float32)
-    crawl.book_page(row, 1.0, Outlinks(["http://b.test/"], [""], zeros))
+    crawl.book(row, judged(1.0), Outlinks(["http://b.test/"], [""], zeros))
     scheduler._session.requests.keep({1: announced})
     sent = scheduler.next_request()
     assert (sent.callback, sent.meta) == (print, {LEASE: 1})
@@ -451,7 +451,7 @@ def test_filter_is_asked_when_a_sample_is_scheduled(clock):
     row = scheduler.next_request().meta[LEASE]
     urls = ["http://b.test/1", "http://b.test/2", "http://c.test/"]
     requests = {url: Request(url) for url in urls}
-    rows = crawl.book_page(row, False, outlinks(*urls)).outlinks
+    rows = crawl.book(row, judged(False), outlinks(*urls)).outlinks
     own.keep(dict(zip(rows.tolist(), requests.values(), strict=True)))
     kept = [scheduler.enqueue_request(requests[url]) for url in urls[:2]]
     scheduler.request_scheduled(requests[urls[2]])  # and refused by another listener
@@ -486,7 +486,7 @@ def test_replaced_request_gives_its_lease_back(clock):
 def test_copied_request_is_separate(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
     request = scheduler.next_request()
-    crawl.book_failure(request.meta[LEASE], Failure("kind"))
+    crawl.book(request.meta[LEASE], Failure("kind"))
     assert scheduler.enqueue_request(request.replace(url="http://b.test/"))
     assert urls_of(scheduler) == ["http://b.test/"]
 
@@ -495,7 +495,7 @@ def test_page_limit_ends_pending(clock):
     scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/", limit=1)
     row = scheduler.next_request().meta[LEASE]
     assert scheduler.has_pending_requests()
-    crawl.book_page(row, 1.0, NO_LINKS)
+    crawl.book(row, judged(1.0), NO_LINKS)
     assert not scheduler.has_pending_requests()
 
 
@@ -503,7 +503,7 @@ def test_full_domains_end_pending(clock):
     scheduler, crawl = scheduler_of("http://a.test/", cap=Cap(1, 1))
     row = scheduler.next_request().meta[LEASE]
     links = ["http://a.test/2", "http://a.test/3"]
-    crawl.book_page(row, 1.0, Outlinks(links, links, np.zeros((2, 3), dtype=np.float32)))
+    crawl.book(row, judged(1.0), Outlinks(links, links, np.zeros((2, 3), dtype=np.float32)))
     assert scheduler.next_request() is None
     assert not scheduler.has_pending_requests()
 
@@ -512,7 +512,7 @@ def test_request_of_booked_page_is_handed_out(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
     request = scheduler.next_request()
     assert scheduler.enqueue_request(request.replace(dont_filter=True))
-    crawl.book_failure(request.meta[LEASE], Failure("kind"))
+    crawl.book(request.meta[LEASE], Failure("kind"))
     again = scheduler.next_request()
     assert (again.url, LEASE in again.meta) == (request.url, False)
 

@@ -36,7 +36,6 @@ from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.engine import requests_under_way, wake
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.job import Job
@@ -238,7 +237,7 @@ class Shard:
         known = not self._seeds or monotonic() - self._opened > SETTLING
         return known and (self._has_weights or self._is_alone)
 
-    def _booked(self, booking: Booking, visit: Visit | None) -> None:
+    def _booked(self, booking: Booking) -> None:
         """Report at once when no pages are left."""
         crawl = self._crawl
         if crawl.pages + crawl.leased >= crawl.granted:

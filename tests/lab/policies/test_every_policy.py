@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import judged
 
 from tres_scrapy.agent.policy import Experience
 from tres_scrapy.config.learning import LearningOptions
@@ -68,12 +69,12 @@ def go_on(crawl, busy=lambda store: ()):
         url = store.url(decision.row)
         order.append(url)
         if url.startswith("http://search.test/"):
-            crawl.book_failure(decision.row, Failure("http_404"))
+            crawl.book(decision.row, Failure("http_404"))
             continue
         hosts, numbers = random.integers(HOSTS, size=9), random.integers(PAGES_OF_HOST, size=9)
         urls = [f"http://h{h}.test/{n}" for h, n in zip(hosts, numbers, strict=True)]
         actions = random.random((9, 3)).astype(np.float32)
-        crawl.book_page(decision.row, float(is_relevant(url)), Outlinks(urls, urls, actions))
+        crawl.book(decision.row, judged(float(is_relevant(url))), Outlinks(urls, urls, actions))
     return [url for url in order if "search" not in url]
 
 
@@ -112,7 +113,9 @@ def test_lowered_max_holds_at_once(name):
     crawl = crawl_of(name)
     booked = crawl.next().row
     urls = [f"http://h1.test/{n}" for n in range(PAGES_OF_HOST)]
-    crawl.book_page(booked, 1.0, Outlinks(urls, urls, np.zeros((len(urls), 3), dtype=np.float32)))
+    crawl.book(
+        booked, judged(1.0), Outlinks(urls, urls, np.zeros((len(urls), 3), dtype=np.float32))
+    )
     assert not len(crawl.change_cap(Cap(1, 1)))
     order = go_on(crawl)
     assert sum(url.startswith("http://h1.test/") for url in order) == 1
@@ -122,7 +125,7 @@ def test_lowered_max_holds_at_once(name):
 def test_links_of_a_sitemap_are_chosen(name):
     crawl = crawl_of(name)
     seed = crawl.next().row
-    crawl.book_page(seed, 1.0, NO_LINKS)
+    crawl.book(seed, judged(1.0), NO_LINKS)
     urls = [f"http://h1.test/{n}" for n in range(PAGES_OF_HOST)]
     crawl.add_unlinked(seed, Outlinks(urls, urls, np.zeros((len(urls), 3), dtype=np.float32)))
     assert set(urls) <= set(go_on(crawl))

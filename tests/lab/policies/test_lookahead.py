@@ -5,6 +5,7 @@ import pytest
 from conftest import DATA
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import judged
 
 from tres_scrapy import settings
 from tres_scrapy.config.config import Config
@@ -63,13 +64,13 @@ class Trip:
         self.order += name
         end = self.aliases.get(name, name)
         if end != name and not self.crawl.redirect(decision.row, url_of(end)):
-            self.crawl.book_failure(decision.row, Failure("redirect_closed"))
+            self.crawl.book(decision.row, Failure("redirect_closed"))
         elif end in self.missing:
-            self.crawl.book_failure(decision.row, Failure("http_404"))
+            self.crawl.book(decision.row, Failure("http_404"))
         else:
             urls = [url_of(link) for link in self.links.get(end, "")]
             none = np.zeros((len(urls), 3), dtype=np.float32)
-            self.crawl.book_page(decision.row, end.isupper(), Outlinks(urls, urls, none))
+            self.crawl.book(decision.row, judged(end.isupper()), Outlinks(urls, urls, none))
         return name
 
     def run(self):

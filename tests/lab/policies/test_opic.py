@@ -1,4 +1,5 @@
 import numpy as np
+from judged import judged
 
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
@@ -21,7 +22,7 @@ def book(crawl, row, names):
     """Book a page that links to these hosts."""
     urls = [f"http://{name}.test/" for name in names]
     links = Outlinks(urls, [""] * len(urls), np.zeros((len(urls), 3), dtype="f4"))
-    return crawl.book_page(row, 0.0, links)
+    return crawl.book(row, judged(0.0), links)
 
 
 def take(crawl):
@@ -57,7 +58,7 @@ def test_a_failed_page_shares_nothing():
     crawl, seed = start()
     book(crawl, seed, "ab")
     row, _, _ = take(crawl)
-    crawl.book_failure(row, Failure("http_404"))
+    crawl.book(row, Failure("http_404"))
     assert take(crawl)[1:] == ("b", 1 / 2)
     assert crawl.next() is None
 

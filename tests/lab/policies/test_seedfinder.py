@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import judged
 
 from tres_scrapy.agent.policy import PageText
 from tres_scrapy.config.limit import Cap
@@ -76,13 +77,13 @@ class Web:
         url = self.store.url(row)
         self.order.append(url)
         if url in self.failing:
-            self.crawl.book_failure(row, Failure("http_500"))
+            self.crawl.book(row, Failure("http_500"))
             return
         urls, anchors = self.links(url)
         reward = float(url in self.pages and url not in IRRELEVANT)
         text = PageText(self.pages.get(url, "nothing"), dict.fromkeys(urls, ""))
         none = np.zeros((len(urls), 3), dtype=np.float32)
-        self.crawl.book_page(row, reward, Outlinks(urls, anchors, none), text=text)
+        self.crawl.book(row, judged(reward, text), Outlinks(urls, anchors, none))
 
 
 @pytest.mark.parametrize("search", [None, "http://search.test/"])

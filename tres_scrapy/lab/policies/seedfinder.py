@@ -126,6 +126,8 @@ class SeedFinderPolicy(AchePolicy):
     followed.
     """
 
+    reads_text = True
+
     def __init__(self, store: SampleStore, setup: RivalInputs) -> None:
         if setup.search is None or "{query}" not in setup.search:
             raise TresError(
