@@ -21,8 +21,8 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl.availability import WAITED, HostSlots, Patience, Slot
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
+from tres_scrapy.crawl.host import WAITED, HostSlots, Patience, Slot
 from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.downloader.delay import SharedAddresses
 from tres_scrapy.downloader.engine import is_under_way, wake

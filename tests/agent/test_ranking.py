@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from test_link_choice import CueWeb
 
 from tres_scrapy.agent import tres
+from tres_scrapy.agent.ddqn import learns_at
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.ranking import MIN_GAIN, PAGES_A_CHOICE, Ranking
+from tres_scrapy.agent.tres import MIN_GAIN, PAGES_A_CHOICE, Ranking
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
@@ -95,7 +96,7 @@ def test_few_pages_under_way_need_no_ranking():
 
 @pytest.mark.parametrize("under_way", [1, PAGES_A_CHOICE, 5 * PAGES_A_CHOICE])
 def test_pages_under_way_share_a_ranking(monkeypatch, under_way):
-    monkeypatch.setattr("tres_scrapy.agent.ranking.MIN_GAIN", np.inf)
+    monkeypatch.setattr("tres_scrapy.agent.tres.MIN_GAIN", np.inf)
     web, drawings = CueWeb(), []
     draw = tres.representatives
     monkeypatch.setattr(
@@ -116,7 +117,7 @@ def test_pages_under_way_share_a_ranking(monkeypatch, under_way):
 
 
 def test_choices_of_a_ranking_go_to_different_domains(monkeypatch):
-    monkeypatch.setattr("tres_scrapy.agent.ranking.MIN_GAIN", np.inf)
+    monkeypatch.setattr("tres_scrapy.agent.tres.MIN_GAIN", np.inf)
     web = CueWeb()
     web.run(40)
     decisions = [web.crawl.next() for _ in range(20)]
@@ -180,4 +181,4 @@ def test_new_links_end_a_ranking():
 @pytest.mark.parametrize(("starts", "period", "expected"), [(0, 1, 12), (5, 1, 8), (5, 3, 3)])
 def test_gradient_steps_are_due(starts, period, expected):
     options = LearningOptions(learning_starts=starts, update_period=period)
-    assert sum(options.learns_at(step) for step in range(1, 13)) == expected
+    assert sum(learns_at(options, step) for step in range(1, 13)) == expected

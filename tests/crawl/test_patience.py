@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.crawl.availability import CREDIT, LONGEST_REST, Patience
+from tres_scrapy.crawl.host import CREDIT, LONGEST_REST, Patience
 
 
 def test_hurry_of_one_never_waits():

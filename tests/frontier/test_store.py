@@ -10,7 +10,7 @@ from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, TRAIL, Eligibility, SampleStore, State
 from tres_scrapy.links.code import RaggedArray
-from tres_scrapy.url.domain import registrable_domain
+from tres_scrapy.url.canonical import registrable_domain
 
 CAP = 3
 LIMITS = FrontierLimits(pending=12, pending_per_domain=7, failures=2)

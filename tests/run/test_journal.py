@@ -18,7 +18,7 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.config.limit import Cap, FrontierLimits
-from tres_scrapy.crawl import revision
+from tres_scrapy.crawl import verdict as revision
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import POLICIES, make_policy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, Self
@@ -149,13 +148,3 @@ class Policy:
     def figures(self) -> dict[str, float | str]:
         """Return the figures of the policy, by stat name."""
         return {}
-
-
-def random_state(random: np.random.Generator) -> bytes:
-    """Return the state of a generator for `restore_random`."""
-    return json.dumps(random.bit_generator.state).encode()
-
-
-def restore_random(random: np.random.Generator, state: bytes) -> None:
-    """Set a generator to a state that `random_state` returned."""
-    random.bit_generator.state = json.loads(state)

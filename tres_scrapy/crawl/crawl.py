@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
-from tres_scrapy.crawl.revision import Revision
 from tres_scrapy.crawl.scout import Scout
-from tres_scrapy.crawl.verdict import FAILURE_REWARD, FOREIGN, Verdicts, reward_of
+from tres_scrapy.crawl.verdict import FAILURE_REWARD, FOREIGN, Revision, Verdicts, reward_of
 from tres_scrapy.frontier.admission import NO_LINKS, OUT_OF_SCOPE, Outlinks
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import SEED_PATH

@@ -12,7 +12,7 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl.availability import WAITED
+from tres_scrapy.crawl.host import WAITED
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.terminal import TerminalLine
 from tres_scrapy.live.state import CrawlState, Monitor, in_leaves

@@ -24,7 +24,7 @@ from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
-from tres_scrapy.crawl.health import Health
+from tres_scrapy.crawl.host import Health
 from tres_scrapy.downloader.request import LEASE, follows_links
 from tres_scrapy.extensions.ending import NO_JUDGE, Ending
 from tres_scrapy.extensions.job import Job, now

@@ -24,8 +24,7 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.page.sitemap import INDEX
 from tres_scrapy.topic.judge import Source
-from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import canonicalise, domain_of
 
 FILES: Final = 10  # most sitemaps and feeds of a host
 HOSTS: Final = 5  # most hosts of a domain that are asked

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.column import IntegerSet, Table
-from tres_scrapy.url.domain import registrable_domain
+from tres_scrapy.url.canonical import registrable_domain
 
 _RECORD = np.dtype(
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -248,3 +249,13 @@ def _search(
 def _joined(parts: Sequence[Representatives]) -> Representatives:
     none = Representatives(_NONE, _NONE, _NONE)
     return Representatives(*(np.concatenate(arrays) for arrays in zip(none, *parts, strict=True)))
+
+
+def random_state(random: np.random.Generator) -> bytes:
+    """Return the state of a generator for `restore_random`."""
+    return json.dumps(random.bit_generator.state).encode()
+
+
+def restore_random(random: np.random.Generator, state: bytes) -> None:
+    """Set a generator to a state that `random_state` returned."""
+    random.bit_generator.state = json.loads(state)

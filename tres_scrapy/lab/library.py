@@ -15,8 +15,7 @@ from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.lab.webs.graph import read_answer
 from tres_scrapy.lab.webs.web import Answer, Web
 from tres_scrapy.links.code import Wordbook
-from tres_scrapy.page.duplicate import fingerprint
-from tres_scrapy.page.empty_page import is_soft_404
+from tres_scrapy.page.kind import fingerprint, is_soft_404
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.judge import cues_of
 from tres_scrapy.topic.pack import Judged, Pack

@@ -29,8 +29,8 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.links.code import ABSENT, RaggedArray
-from tres_scrapy.page.encoding import UTF_8
-from tres_scrapy.page.pdf_page import is_pdf
+from tres_scrapy.page.kind import is_pdf
+from tres_scrapy.page.language import UTF_8
 from tres_scrapy.page.robots import US, product_token
 from tres_scrapy.page.text import Link
 from tres_scrapy.topic.judge import Source

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import RaggedArray, Wordbook, page_codes, silent
 from tres_scrapy.page.content import content_of_html, content_of_pdf
-from tres_scrapy.page.duplicate import fingerprint
-from tres_scrapy.page.empty_page import is_soft_404, needs_scripts
-from tres_scrapy.page.encoding import UTF_8, decoded
-from tres_scrapy.page.pdf_page import DocumentError, PdfReader, is_pdf, read_document
+from tres_scrapy.page.kind import fingerprint, is_pdf, is_soft_404, needs_scripts
+from tres_scrapy.page.language import UTF_8, decoded
+from tres_scrapy.page.pdf_page import DocumentError, PdfReader, read_document
 from tres_scrapy.page.robots import US
 from tres_scrapy.page.sitemap import SitemapError, read_sitemap
 from tres_scrapy.page.text import Page, read_page

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tres_scrapy.topic.pack import Judged
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import domain_of
 from tres_scrapy.url.message import printable
 
 PER_SITE: Final = 10  # links of one site that count: more add no breadth

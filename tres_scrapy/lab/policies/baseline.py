@@ -16,15 +16,13 @@ from tres_scrapy.agent.policy import (
     PageText,
     Past,
     Policy,
-    random_state,
-    restore_random,
 )
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.queue import FrontierQueue
-from tres_scrapy.frontier.sampling import LeafPool, representatives
+from tres_scrapy.frontier.sampling import LeafPool, random_state, representatives, restore_random
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 from tres_scrapy.lab.policies.inputs import RivalInputs

@@ -20,7 +20,7 @@ from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.lab.policies.baseline import QueuePolicy
 from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.lab.webs.graph import NO_PAGE, Graph, Numbers
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import domain_of
 from tres_scrapy.url.message import TresError
 
 _NO_ROW = np.iinfo(np.int64).max
