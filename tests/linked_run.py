@@ -1,6 +1,7 @@
 """A small crawl in memory whose links say what is behind them, and its record."""
 
 import numpy as np
+from judged import judged, told
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
@@ -12,7 +13,6 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.code import Wordbook, page_codes
 from tres_scrapy.page.text import read_page
-from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.writer import Writer
 from tres_scrapy.topic.keyword import KeywordSet
 
@@ -70,7 +70,7 @@ def steps(crawl, html=html_of):
     while (decision := crawl.next()) is not None:
         relevant = "soup" in crawl.store.url(decision.row)
         links = outlinks_of(crawl, words, decision.row, html)
-        yield crawl.book_page(decision.row, relevant, links)
+        yield crawl.book(decision.row, judged(relevant), links)
 
 
 def record(path, crawl, html=html_of):
@@ -78,7 +78,7 @@ def record(path, crawl, html=html_of):
     writer, bookings = Writer.open(path, crawl, META, {}, 100.0), []
     for number, booking in enumerate(steps(crawl, html)):
         bookings.append(booking)
-        writer.note(RecordEntry(booking, 100.0 + number, title="a page", probability=0.5))
+        writer.note(told(booking, "a page"), 100.0 + number)
         if number % 10 == 0:
             writer.flush(100.0 + number)
     writer.close(500.0, "page_limit")

@@ -1,6 +1,7 @@
 """A small crawl in shards in memory, and the records of its shards."""
 
 import numpy as np
+from judged import judged, told
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.router import LinkBatch, Router
@@ -11,7 +12,6 @@ from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.run_file import HealthPoint
 from tres_scrapy.run.writer import Writer
 
@@ -66,7 +66,7 @@ class ShardedRun:
         url, time = crawl.store.url(decision.row), self._time(shard)
         self.order.append((time, url))
         if decision.row % 7 == 5:
-            booking = crawl.book_failure(decision.row, Failure("http_404"))
+            booking = crawl.book(decision.row, Failure("http_404"))
         else:
             numbers = self.random.integers(0, 60, 6)
             links = [f"http://{n}.test/{self.round}/{shard}/{i}" for i, n in enumerate(numbers)]
@@ -74,19 +74,10 @@ class ShardedRun:
             good = float(decision.row % 2)
             self.relevant += int(good)
             actions = self.random.random((6, 3)).astype(np.float32)
-            booking = crawl.book_page(decision.row, good, Outlinks(links, links, actions))
-        writer = self.writers[shard]
-        writer.note(
-            RecordEntry(
-                booking,
-                time,
-                title=f"title {url}",
-                text="text",
-                probability=0.5,
-                remark=f"remark {url}",
-                scores={"food": 0.5, "sports": shard / 10},
-            )
-        )
+            booking = crawl.book(decision.row, judged(good), Outlinks(links, links, actions))
+        scores = {"food": 0.5, "sports": shard / 10}
+        found = told(booking, f"title {url}", "text", scores=scores, is_foreign=True)
+        self.writers[shard].note(found, time)
 
     def _time(self, shard):
         return 100.0 + self.round + 0.1 * shard + self.skew * shard

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from judged import judged
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor_policy import ActorPolicy
@@ -18,7 +19,6 @@ from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 from tres_scrapy.links.code import RaggedArray
-from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.recovery import recover
 from tres_scrapy.url.message import TresError
 
@@ -67,13 +67,11 @@ class Shard:
         if number % 6 == 5:
             target = links.urls[0]
             if not self.crawl.router.owns(target):
-                self._save(self.crawl.redirect_away(decision.row, target))
+                failure = self.crawl.redirect_away(decision.row, target)
+                self.journal.book(self.crawl, self.crawl.book(decision.row, failure))
                 return
-        booking = self.crawl.book_page(decision.row, number % 3 == 0, links)
-        self._save(booking)
-
-    def _save(self, booking):
-        self.journal.book(self.crawl, RecordEntry(booking, 0.0))
+        booking = self.crawl.book(decision.row, judged(number % 3 == 0), links)
+        self.journal.book(self.crawl, booking)
 
     def send(self, other, most=2):
         """Send the next batches to another shard."""
@@ -177,16 +175,16 @@ def test_batches_of_failed_transaction_are_sent_later(tmp_path):
     before = dict(shard.outbox.sent), shard.outbox.waiting, shard.outbox.size
     decision = shard.crawl.next()
     shard.journal.lease(shard.crawl, decision)
-    booking = shard.crawl.book_page(decision.row, True, links_of(*range(100, 107)))
+    booking = shard.crawl.book(decision.row, judged(True), links_of(*range(100, 107)))
     shard.note_arrival(Shard(tmp_path / "other", 1))
     shard.journal.database.execute(
         "CREATE TEMP TRIGGER full BEFORE INSERT ON main.page BEGIN SELECT RAISE(ABORT, 'full'); END"
     )
     with pytest.raises(sqlite3.IntegrityError, match="full"):
-        shard.journal.book(shard.crawl, RecordEntry(booking, 0.0))
+        shard.journal.book(shard.crawl, booking)
     assert (dict(shard.outbox.sent), shard.outbox.waiting, shard.outbox.size) == before
     shard.journal.database.execute("DROP TRIGGER full")
-    shard.journal.book(shard.crawl, RecordEntry(booking, 0.0))
+    shard.journal.book(shard.crawl, booking)
     assert shard.outbox.sent[1] == before[0][1] + 1
     numbers, batches = zip(*shard.outbox.next(1, 0, 99), strict=True)
     assert numbers == tuple(range(1, shard.outbox.sent[1] + 1))

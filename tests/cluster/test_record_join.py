@@ -38,7 +38,7 @@ def test_all_pages_are_joined_by_time(run, joined):
     assert [(page.time, page.url) for page in pages] == sorted(run.order)
     assert [page.step for page in pages] == list(range(1, len(run.order) + 1))
     assert len({page.row for page in pages}) == len(pages)
-    assert all(joined.remark(page) == f"remark {page.url}" for page in pages)
+    assert all(joined.remark(page) == "refused by languages: it is in " for page in pages)
     assert all(joined.scores(page)["sports"] == page.row % 3 / 10 for page in pages)
 
 

@@ -6,12 +6,12 @@ from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
+from judged import told
 from recorded_run import META, crawl_of, steps
 
 from tres_scrapy.cli.export import command
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.report.record import Record
-from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.page_text import LEVEL, StoredText, packed
 from tres_scrapy.run.run_file import RecordError, open_to_write
 from tres_scrapy.run.writer import Writer
@@ -28,8 +28,8 @@ def run(tmp_path_factory):
     writer = Writer.open(path, crawl, META, {}, 100.0)
     for number, booking in enumerate(steps(crawl)):
         page, p = page_of(number), None if booking.kind != "page" else number / 40
-        kept = packed(page) if number % 3 else b""
-        writer.note(RecordEntry(booking, 100.0, page.title, page.text, p, packed=kept))
+        writer.journal._keeps_texts = number % 3 > 0
+        writer.note(told(booking, page.title, page.text, p, page.links), 100.0)
     writer.close(200.0, "page_limit")
     return path
 

@@ -109,7 +109,7 @@ def test_unwritable_record_does_not_stop_crawl(caplog, tmp_path):
     writer.flush = partial(writer.flush, last=True)
     recorder._writer = writer
     recorder._flush()
-    recorder.booked(None, None)
+    recorder.booked(None)
     recorder._flush()
     recorder.engine_stopped()
     assert caplog.text.count("attempt to write a readonly database") == 1

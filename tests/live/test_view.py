@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from judged import judged, told
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions
@@ -13,7 +14,6 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.view import DRAWING_COST, DRAWING_PERIOD, FOUND_PAGES, RECENT_PAGES, View
-from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.run.writer import Writer
 
@@ -35,17 +35,10 @@ def record(tmp_path_factory):
         urls = [f"http://h{step}.test/{i}" for i in range(4)]
         actions = random.random((4, 3), dtype=np.float32)
         anchors = ["<script>alert(1)</script>"] * 4
-        booking = crawl.book_page(row, float(step % 2), Outlinks(urls, anchors, actions))
-        writer.note(
-            RecordEntry(
-                booking,
-                float(step),
-                title="</script><b>",
-                text=f"Soup {step}%",
-                probability=step % 2,
-                scores={"food": step % 2, "sports": 0.25},
-            )
-        )
+        booking = crawl.book(row, judged(float(step % 2)), Outlinks(urls, anchors, actions))
+        scores = {"food": step % 2, "sports": 0.25}
+        found = told(booking, "</script><b>", f"Soup {step}%", step % 2, scores=scores)
+        writer.note(found, float(step))
     writer.flush(float(PAGES))
     yield path
     writer.close(float(PAGES), "finished")

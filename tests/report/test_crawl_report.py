@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import command
+from judged import judged, told
 from recorded_run import META, crawl_of, record, steps
 from selectolax.lexbor import LexborHTMLParser
 
@@ -21,7 +22,6 @@ from tres_scrapy.report.crawl_report import render, web_link, write_report
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import find_record, latest_record, record_path
 from tres_scrapy.run.journal import Journal
-from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.run_file import RecordError, open_to_write
 from tres_scrapy.run.writer import Writer
 
@@ -49,8 +49,8 @@ def hostile(tmp_path_factory):
     urls = ["http://a.test/?<script>alert(1)</script>", "http://b.test/'\"onclick=alert(1)"]
     while (decision := crawl.next()) is not None:
         actions = np.zeros((len(urls), 3), dtype=np.float32)
-        booking = crawl.book_page(decision.row, 0.0, Outlinks(urls, [HOSTILE] * 2, actions))
-        writer.note(RecordEntry(booking, 100.0, title=HOSTILE, text=HOSTILE))
+        booking = crawl.book(decision.row, judged(0.0), Outlinks(urls, [HOSTILE] * 2, actions))
+        writer.note(told(booking, HOSTILE, HOSTILE), 100.0)
         urls = []
         actions = actions[:0]
     writer.flush(101.0)
@@ -268,7 +268,7 @@ def test_failures_alone_have_a_report(tmp_path):
     crawl = crawl_of(pages=5)
     writer = Writer.open(tmp_path / "a.run", crawl, META, {}, 100.0)
     decision = crawl.next()
-    writer.note(RecordEntry(crawl.book_failure(decision.row, Failure("http_404")), 101.0))
+    writer.note(crawl.book(decision.row, Failure("http_404")), 101.0)
     writer.close(102.0, "no_page")
     with Record(tmp_path / "a.run") as read:
         page = render(read)
@@ -364,8 +364,7 @@ def test_topics_are_compared(tmp_path):
     writer = Writer.open(path, crawl, META | both, {}, 100.0)
     for number, booking in enumerate(steps(crawl)):
         scores = {"food": 0.9, "sports": 0.2 + 0.5 * (number % 2)}
-        entry = RecordEntry(booking, 100.0 + number, title="t", probability=0.9, scores=scores)
-        writer.note(entry)
+        writer.note(told(booking, "t", probability=0.9, scores=scores), 100.0 + number)
         writer.flush(100.0 + number)
     writer.close(500.0, "page_limit")
     with Record(path) as read:

@@ -20,7 +20,6 @@ from tres_scrapy.report.learned_chart import average_precision
 from tres_scrapy.report.record import Record
 from tres_scrapy.run import snapshot
 from tres_scrapy.run.journal import Journal
-from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.reason import Reasons, parts_of, phrase_of
 from tres_scrapy.run.recovery import recover
 from tres_scrapy.run.run_file import NAME, RecordError
@@ -58,7 +57,7 @@ def test_link_of_each_choice_is_kept(linked, read):
     assert seed.link == []
     names = linked.crawl.store.names
     for page, booking in zip(pages, linked.bookings[1:], strict=True):
-        said = booking.lease.decision.choice.said
+        said = booking.decision.choice.said
         assert said.url == page.url
         assert page.link == parts_of(said, names)
     assert sum(len(page.link) > 1 for page in pages) > 100
@@ -83,7 +82,7 @@ def test_weights_are_named_and_learned(linked, read):
 
 def test_counts_are_those_of_fetched_links(linked, read):
     (code,) = coded(CueGroup.ANCHOR, ["engine"])
-    fetched = [booking for booking in linked.bookings[1:] if "/cars/" in booking.lease.url]
+    fetched = [booking for booking in linked.bookings[1:] if "/cars/" in booking.decision.url]
     engine = next(each for each in read.link_weights()["anchor"] if each.text == "engine")
     assert engine.fetched == len(fetched) == linked.crawl.policy.link_learner.fetched[code]
     assert engine.relevant == 0
@@ -137,7 +136,7 @@ def test_item_mentions_what_the_record_says(tmp_path):
 
     crawl.next = next_
     for booking in steps(crawl):
-        writer.note(RecordEntry(booking, 100.0))
+        writer.note(booking, 100.0)
     writer.close(101.0, "page_limit")
     with Record(tmp_path / "a.run") as read:
         pages = read.last(100)[::-1]
@@ -150,7 +149,7 @@ def test_names_survive_a_kill(tmp_path):
     journal, crawl = Journal.open(tmp_path, {}), crawl_of(pages=80)
     bookings = steps(crawl)
     for _ in range(30):
-        journal.book(crawl, RecordEntry(next(bookings), 100.0))
+        journal.book(crawl, next(bookings))
     journal.database.close()  # as a kill does
     known = crawl.store.names
     journal, again = Journal.open(tmp_path, {}), crawl_of(is_new=False)
@@ -171,7 +170,7 @@ def test_names_survive_a_kill(tmp_path):
 
 def test_common_runs_of_fetched_urls_are_named(linked):
     names, fetched = linked.crawl.store.names, linked.crawl.policy.link_learner.fetched
-    urls = [booking.lease.url for booking in linked.bookings[1:]]
+    urls = [booking.decision.url for booking in linked.bookings[1:]]
     texts = {
         code: text
         for url in urls

@@ -4,6 +4,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from judged import judged, told
 from recorded_run import META, crawl_of, record, steps
 
 from tres_scrapy.frontier.admission import Outlinks
@@ -11,7 +12,7 @@ from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.record import Record
 from tres_scrapy.run import writer as module
-from tres_scrapy.run.page_row import LONGEST, RecordEntry
+from tres_scrapy.run.page_row import LONGEST
 from tres_scrapy.run.reason import EXPLORED, GREEDY, OTHER, SEED, UNCERTAIN, Reasons, RuleBook
 from tres_scrapy.run.run_file import RecordError, open_to_write
 from tres_scrapy.run.writer import Writer
@@ -26,10 +27,10 @@ def test_every_booking_is_kept(recorded, read):
         assert (page.row, page.reward, page.kind) == (row, reward, booking.kind)
         assert list(page.x) == list(FEATURES)
         assert list(page.x.values()) == x.tolist()
-        assert (page.url, page.final_url or page.url) == (booking.lease.url, store.url(row))
+        assert (page.url, page.final_url or page.url) == (booking.decision.url, store.url(row))
         assert page.domain == store.ledger.names[store["domain"][row]]
         assert page.anchor == store.anchors[row]
-        assert page.q_value == booking.lease.decision.q_value
+        assert page.q_value == booking.decision.q_value
         assert (page.title, page.time, page.probability) == (f"title {number}", 100 + number, 0.75)
     assert any(page.final_url for page in pages)
 
@@ -48,7 +49,7 @@ def test_kinds_of_choices_are_told_apart(recorded, read):
     assert {page.chosen for page in pages[1:]} == {GREEDY, UNCERTAIN}
     for page, booking in zip(pages, recorded.bookings, strict=True):
         if page.chosen == UNCERTAIN:
-            choice = booking.lease.decision.choice
+            choice = booking.decision.choice
             assert choice.rows[np.argmax(choice.bounds)] == page.row
             assert page.q_value < choice.q_values.max()
         if page.chosen == GREEDY:
@@ -66,7 +67,7 @@ def test_exploration_is_recorded(tmp_path):
 
 def test_rivals_are_best_leaves(recorded, read):
     for page, booking in zip(read.last(1000)[::-1], recorded.bookings, strict=True):
-        choice = booking.lease.decision.choice
+        choice = booking.decision.choice
         if choice is None or choice.q_values is None:
             assert read.rivals(page.step) == []
             continue
@@ -100,7 +101,9 @@ def test_item_says_what_the_record_says():
         said.append(reasons.why(decision))
         urls = [f"http://{random.integers(9)}.test/{decision.row}/{i}" for i in range(6)]
         actions = random.random((6, 3)).astype(np.float32)
-        crawl.book_page(decision.row, float(random.random() < 0.5), Outlinks(urls, urls, actions))
+        crawl.book(
+            decision.row, judged(float(random.random() < 0.5)), Outlinks(urls, urls, actions)
+        )
     assert said[0] == "Seed."
     book = RuleBook(crawl.policy.tree.rules)
     last = crawl.policy.select()
@@ -201,7 +204,7 @@ def test_record_is_readable_while_written(tmp_path):
     with Record(path) as read:
         for number in range(1, 6):
             for _ in range(10):
-                writer.note(RecordEntry(next(bookings), 100.0 + number))
+                writer.note(next(bookings), 100.0 + number)
             assert len(read.last(1000)) == 10 * (number - 1), "what waits is not yet there"
             writer.flush(100.0 + number)
             assert len(read.last(1000)) == 10 * number
@@ -209,7 +212,7 @@ def test_record_is_readable_while_written(tmp_path):
             assert "ended" not in read.meta()
         with read.moment():
             before = read.count()
-            writer.note(RecordEntry(next(bookings), 107.0))
+            writer.note(next(bookings), 107.0)
             writer.flush(107.0)
             assert read.count() == before
         assert read.count() != before
@@ -228,7 +231,7 @@ def test_record_size_is_bounded(tmp_path, monkeypatch):
     crawl = crawl_of(pages=150)
     writer = Writer.open(tmp_path / "a.run", crawl, META, {}, 100.0)
     for booking in steps(crawl):
-        writer.note(RecordEntry(booking, 100.0, title="long " * 10_000))
+        writer.note(told(booking, "long " * 10_000), 100.0)
         writer.flush(101.0)
     writer.close(102.0, "")
     with Record(tmp_path / "a.run") as read:

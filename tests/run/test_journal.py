@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from judged import judged
 from plain_policy import PlainPolicy
 
 from tres_scrapy.agent import link_learner
@@ -17,21 +18,19 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.config.limit import Cap, FrontierLimits
-from tres_scrapy.crawl import revision
+from tres_scrapy.crawl import verdict as revision
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import POLICIES, make_policy
 from tres_scrapy.crawl.scout import Scout
-from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import LINK
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run import recovery
 from tres_scrapy.run.journal import Journal
-from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.recovery import items, marks, recover
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError
@@ -114,9 +113,9 @@ class Web:
         links = Outlinks(urls, ["an\0chor"] * 4, actions, cues)
         if number % 14 == 6:
             kind = "robots" if number % 4 == 2 else "http_404"
-            booking, note = self.crawl.book_failure(row, Failure(kind)), ()
+            booking, items = self.crawl.book(row, Failure(kind)), ()
         elif number % 14 == 13:
-            booking, note = self.crawl.book_data(row, links), ()
+            booking, items = self.crawl.book(row, None, links), ()
         else:
             if number % 10 == 9:
                 self._move(row, f"http://q{number % 3}.test/{number}")
@@ -124,10 +123,9 @@ class Web:
                 self._move(row, f"http://r{number % 3}.test/{number}")
             reward = float(number % 3 == 0)
             self.crawl.counts["duplicates"] += number % 3 == 1
-            booking = self.crawl.book_page(row, reward, links)
-            note = str(number).encode(), [str(row), None, "another"]
-        mark, items = note or (None, ())
-        self.journal.book(self.crawl, RecordEntry(booking, 0.0, mark=mark), items)
+            page = judged(reward, mark=str(number).encode())
+            booking, items = self.crawl.book(row, page, links), [str(row), None, "another"]
+        self.journal.book(self.crawl, booking, items)
         self.state = self.crawl.policy.state()
 
     def describe(self, waiting):
@@ -610,7 +608,7 @@ def test_redirect_survives_kill(tmp_path):
     assert [ledger._records[name].tolist() for name in ("leased", "held")] == [[0, 0, 0], [0, 0, 1]]
     assert resumed.next().row == row
     assert [ledger._records[name].tolist() for name in ("leased", "held")] == [[0, 0, 1], [0, 0, 0]]
-    journal.book(resumed, RecordEntry(resumed.book_page(row, 1.0, NO_LINKS), 0.0))
+    journal.book(resumed, resumed.book(row, judged(1.0), NO_LINKS))
     assert not journal.database.execute("SELECT * FROM redirect").fetchall()
     journal.close()
     journal, again = Journal.open(tmp_path, {}), new_crawl()
@@ -642,7 +640,7 @@ def test_interrupted_fetch_keeps_its_slot_of_max(tmp_path):
     row = resumed.next().row
     assert resumed.store.url(row) == urls[0]
     resumed.set_back(row, last=True)
-    busy = [resumed.store["host"][row]]
+    busy = Availability([resumed.store["host"][row]])
     assert resumed.next(busy) is not None
     assert resumed.next(busy) is not None
     assert resumed.next(busy) is None, "MAX is 3"
@@ -720,7 +718,7 @@ def job_of(directory, cap):
     job = Job(Journal.open(directory, {}, now()), SimpleNamespace(), print, cap)
     crawl = new_crawl(limit=None)
     crawl.store.ledger.cap = cap
-    job.recover(crawl, (), Verdicts(0.5))
+    job.recover(crawl, ())
     return job, crawl
 
 

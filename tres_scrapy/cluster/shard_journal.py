@@ -28,8 +28,10 @@ PAUSE: Final = 0.001  # seconds between two of these steps, in which the writer 
 class ShardJournal(Journal):
     """Saves the crawl of a shard with its outbox and the pages of other shards."""
 
-    def __init__(self, database: Database, *, is_durable: bool = True) -> None:
-        super().__init__(database, is_durable=is_durable)
+    def __init__(
+        self, database: Database, *, is_durable: bool = True, keeps_texts: bool = True
+    ) -> None:
+        super().__init__(database, is_durable=is_durable, keeps_texts=keeps_texts)
         self.outbox = Outbox(database)
         self.changes = int(self.noted(CHANGES) or 0)
         self._guests = 0  # pages of other shards that are saved

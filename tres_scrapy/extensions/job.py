@@ -24,13 +24,11 @@ from tres_scrapy.config.guest import offered
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.assembly import require_packs
-from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.visit import Verdicts
+from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
 from tres_scrapy.items import RelevantPage, item_class
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import Journal
-from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.recovery import interrupted, items, marks, recover, requests
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.url.message import TresError, plural
@@ -88,7 +86,9 @@ class Job:
             )
         assert crawler.spider is not None
         directory = Path(crawler.settings["JOBDIR"])
-        journal = journal_kind(config).open(directory, identity_of(config), now())
+        journal = journal_kind(config).open(
+            directory, identity_of(config), now(), keeps_texts=config.watch.texts
+        )
         job = cls(journal, crawler.spider, stop, config.max_per_domain)
         for signal in (signals.item_scraped, signals.item_dropped):
             crawler.signals.connect(job.item_left, signal=signal)
@@ -106,15 +106,12 @@ class Job:
             kept = requests(self.journal).items()
             return {row: load_sample(text, self._spider) for row, text in kept}
 
-    def recover(self, crawl: Crawl, own: Container[int], verdicts: Verdicts) -> None:
-        """Restore the state of the job in a new crawl; `own` has the rows of own requests.
-
-        `verdicts` gets the fingerprints of the pages fetched before, to find copies of them.
-        """
+    def recover(self, crawl: Crawl, own: Container[int]) -> None:
+        """Restore the state of the job in a new crawl; `own` has the rows of own requests."""
         self._recover_cap(crawl)
         recover(self.journal, crawl, own=own if self._keeps_requests else None)
         with reading():
-            verdicts.remember(marks(self.journal))
+            crawl.verdicts.remember(marks(self.journal))
         if crawl.pages or crawl.failures:
             logger.info(
                 "Resuming after %d %s: %d %s in the frontier, %d relevant %s",
@@ -129,15 +126,15 @@ class Job:
             said = "All %d pages were fetched before: raise %s to go on"
             logger.info(said, crawl.pages, typed("pages"))
 
-    def book(self, crawl: Crawl, entry: RecordEntry, items: Sequence[Any] = ()) -> bool:
+    def book(self, crawl: Crawl, booking: Booking, items: Sequence[Any] = ()) -> bool:
         """Save the booking of a leased sample with its items; return whether that worked."""
-        row, texts = entry.booking.experience.row, list(map(self._text, items))
+        row, texts = booking.experience.row, list(map(self._text, items))
         if items:
             self._leaving[row] = [
                 (None if text is None else (row, place), item)
                 for place, (text, item) in enumerate(zip(texts, items, strict=True))
             ]
-        return self.write(self.journal.book, crawl, entry, texts)
+        return self.write(self.journal.book, crawl, booking, texts)
 
     def write(self, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
         """Call a method of the journal that saves something; return whether that worked.
@@ -250,7 +247,7 @@ class Job:
                 raise ConfigError(
                     f"JOBDIR: MAX {cap} depends on the pages done: add {typed('pages', 'N')}"
                 )
-            crawl.store.ledger.cap = cap
+            crawl.change_cap(cap)
             logger.info("MAX is %s, as changed during the crawl", cap)
 
 

@@ -25,12 +25,10 @@ from tres_scrapy import settings as own_settings
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import record_path
-from tres_scrapy.run.page_row import entry_of
 from tres_scrapy.run.run_file import HealthPoint, RecordError
 from tres_scrapy.run.writer import Writer
 from tres_scrapy.url.message import plainly
@@ -108,7 +106,14 @@ class Recorder:
             self._save(self._writer.begin, meta, used, time())
         else:
             try:
-                self._writer = Writer.open(self.path, session.crawl, meta, used, time())
+                self._writer = Writer.open(
+                    self.path,
+                    session.crawl,
+                    meta,
+                    used,
+                    time(),
+                    keeps_texts=config.watch.texts,
+                )
             except (OSError, RecordError, sqlite3.Error) as error:
                 logger.error("%s: the crawl continues without a record", plainly(error))
                 return
@@ -121,11 +126,10 @@ class Recorder:
         assert self._crawler.stats is not None
         return self._crawler.stats
 
-    def booked(self, booking: Booking, visit: Visit | None) -> None:
+    def booked(self, booking: Booking) -> None:
         """Add a booking to the file of a crawl without JOBDIR."""
         if self._writer is not None:
-            keeps_text = self._config.watch.texts
-            self._save(self._writer.note, entry_of(booking, visit, time(), keeps_text=keeps_text))
+            self._save(self._writer.note, booking)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         self._reason = reason

@@ -8,13 +8,16 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from time import time
 from typing import NamedTuple, Self
 
 from tres_scrapy.agent.policy import Decision
-from tres_scrapy.crawl.crawl import LEFT_OUT, LINKS_REFUSED, Crawl
+from tres_scrapy.crawl.crawl import LEFT_OUT, LINKS_REFUSED, Booking, Crawl
 from tres_scrapy.run.database import Database
 from tres_scrapy.run.job_file import open_database, reading
-from tres_scrapy.run.page_row import INSERT, RecordEntry, guest_rows, page_row, rivals_row
+from tres_scrapy.run.page_row import INSERT, guest_rows, page_row, remark_of, rivals_row
+from tres_scrapy.run.page_text import packed
+from tres_scrapy.topic.pack import Judged
 from tres_scrapy.url.message import TresError
 
 
@@ -48,7 +51,7 @@ NOTHING = Written(0, 0, 0, 0, 0, 0, 0, 0, {})
 
 
 class Journal:
-    """Writes the file of a running crawl.
+    """Writes the file of a running crawl, with the text of each page if it `keeps_texts`.
 
     With `is_durable`, as in JOBDIR, each lease, redirect and booking is a transaction. Leases and
     redirects are saved before their requests are sent: after a kill the same URL is fetched again,
@@ -56,9 +59,12 @@ class Journal:
     when they are exported. Else all waits for `commit`. A subclass writes more in `_write_more`.
     """
 
-    def __init__(self, database: Database, *, is_durable: bool = True) -> None:
+    def __init__(
+        self, database: Database, *, is_durable: bool = True, keeps_texts: bool = True
+    ) -> None:
         self.database = database  # for reading
         self._is_durable = is_durable
+        self._keeps_texts = keeps_texts
         self._crawl: Crawl | None = None  # whose news the next commit writes
         self._written = NOTHING
         self._exported: list[tuple[int, int]] = []
@@ -66,7 +72,14 @@ class Journal:
         self._forgotten: list[int] = []
 
     @classmethod
-    def open(cls, directory: Path, identity: Mapping[str, str], now: str = "") -> Self:
+    def open(
+        cls,
+        directory: Path,
+        identity: Mapping[str, str],
+        now: str = "",
+        *,
+        keeps_texts: bool = True,
+    ) -> Self:
         """Open the journal of the crawl `identity`; raise TresError if it cannot be resumed.
 
         A new journal gets `now` as its `started`.
@@ -78,7 +91,7 @@ class Journal:
                 if state != "ok":
                     raise ValueError(str(state))
                 _check(database, directory, identity)
-                journal = cls(database)
+                journal = cls(database, keeps_texts=keeps_texts)
                 with journal.transaction() as cursor:
                     values = {**identity, _STARTED: now}
                     cursor.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values.items())
@@ -124,23 +137,28 @@ class Journal:
         with self.transaction() as cursor:
             cursor.execute("DELETE FROM lease WHERE row = ?", (row,))
 
-    def book(self, crawl: Crawl, entry: RecordEntry, items: Sequence[str | None] = ()) -> None:
+    def book(
+        self,
+        crawl: Crawl,
+        booking: Booking,
+        items: Sequence[str | None] = (),
+        *,
+        now: float | None = None,
+    ) -> None:
         """Save the booking of a leased sample and what the crawl learned from it.
 
-        `items` are its page's items, kept until they are exported; None leaves one out.
+        `items` are its page's items, kept until they are exported; None leaves one out. `now` is
+        the time in seconds since 1970, if it is not that of the clock.
         """
-        row = entry.booking.experience.row
+        row, judged = booking.experience.row, booking.judged
         with self.writing(crawl) as cursor:
-            step = cursor.execute(INSERT, page_row(crawl, entry)).lastrowid
-            if rivals := rivals_row(crawl, entry):
+            values = page_row(crawl, booking, time() if now is None else now)
+            step = cursor.execute(INSERT, values).lastrowid
+            if rivals := rivals_row(crawl, booking.decision):
                 cursor.execute("INSERT INTO rivals VALUES (?, ?)", (step, rivals))
-            if entry.packed:
-                cursor.execute("INSERT INTO text VALUES (?, ?)", (row, entry.packed))
-            if entry.remark:
-                cursor.execute("INSERT INTO remark VALUES (?, ?)", (row, entry.remark))
-            scores = [(row, topic, value) for topic, value in entry.scores.items()]
-            cursor.executemany("INSERT INTO score VALUES (?, ?, ?)", scores)
-            guests = guest_rows(crawl, entry)
+            if judged is not None:
+                self._write_judged(cursor, row, judged)
+            guests = guest_rows(crawl, row)
             cursor.executemany("INSERT OR IGNORE INTO guest VALUES (?, ?)", guests)
             for table in ("lease", "redirect", "request"):
                 cursor.execute(f"DELETE FROM {table} WHERE row = ?", (row,))  # noqa: S608
@@ -260,6 +278,14 @@ class Journal:
 
     def restore_more(self, crawl: Crawl) -> None:
         """Restore what only a subclass saves, once the samples of the crawl are restored."""
+
+    def _write_judged(self, cursor: sqlite3.Cursor, row: int, judged: Judged) -> None:
+        if self._keeps_texts:
+            cursor.execute("INSERT INTO text VALUES (?, ?)", (row, packed(judged.page)))
+        if remark := remark_of(judged):
+            cursor.execute("INSERT INTO remark VALUES (?, ?)", (row, remark))
+        scores = [(row, topic, value) for topic, value in judged.scores.items()]
+        cursor.executemany("INSERT INTO score VALUES (?, ?, ?)", scores)
 
     def _write_new(self, cursor: sqlite3.Cursor, crawl: Crawl) -> Written:
         """Save what is new or has changed; return what is saved then."""

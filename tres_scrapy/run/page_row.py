@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from tres_scrapy.agent.policy import Choice, Decision
 from tres_scrapy.crawl.crawl import Booking, Crawl
-from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.links.code import url_texts
-from tres_scrapy.run.page_text import packed
 from tres_scrapy.run.reason import kind_of, parts_of, rivals_of, size_of
 from tres_scrapy.run.run_file import LONGEST_URL
 from tres_scrapy.run.snapshot import FETCHED, link_learner_of
+from tres_scrapy.topic.pack import Judged
 
 LONGEST: Final = 300  # characters kept of a title, a text and an anchor
 COLUMNS: Final = (
@@ -27,105 +25,68 @@ _VALUES: Final = ", ".join("?" * len(COLUMNS.split(",")))
 INSERT: Final = f"INSERT INTO page ({COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
 
 
-class RecordEntry(NamedTuple):
-    """A booking to write, with its time in seconds since 1970 and its page.
-
-    `scores` are P(relevant) by topic, `remark` what else there is to say about the page, `mark` is
-    its fingerprint, `packed` its whole text, b"" if that is not to be kept.
-    """
-
-    booking: Booking
-    time: float
-    title: str = ""
-    text: str = ""
-    probability: float | None = None
-    is_copy: bool = False
-    remark: str = ""
-    scores: Mapping[str, float] = MappingProxyType({})
-    mark: bytes | None = None
-    packed: bytes = b""
-
-
-def entry_of(
-    booking: Booking, visit: Visit | None, time: float, *, keeps_text: bool = True
-) -> RecordEntry:
-    """Return what is written of a booking; `visit` is its page, None for a failure."""
-    if visit is None:
-        return RecordEntry(booking, time)
-    judged, is_foreign = visit.judged, visit.verdict.is_foreign
-    page, judgement = judged.page, judged.judgement
-    return RecordEntry(
-        booking,
-        time,
-        page.title,
-        page.text,
-        judgement.probability,
-        visit.verdict.is_copy,
-        f"refused by languages: it is in {page.language}" if is_foreign else "",
-        judgement.scores,
-        judged.mark,
-        packed(page) if keeps_text else b"",
-    )
-
-
-def page_row(crawl: Crawl, entry: RecordEntry) -> tuple[Any, ...]:
-    """Return the values of COLUMNS."""
-    (row, x, reward), relevant, kind, outlinks, lease = entry.booking
-    decision, url = lease.decision, lease.url
-    store, choice = crawl.store, decision.choice
+def page_row(crawl: Crawl, booking: Booking, time: float) -> tuple[Any, ...]:
+    """Return the values of COLUMNS; `time` is when it was booked, in seconds since 1970."""
+    (row, x, reward), relevant, kind, outlinks, decision, judged = booking
+    store, choice, page = crawl.store, decision.choice, None if judged is None else judged.page
     final, is_seed = store.url(row), store.is_seed(row)
     return (
         row,
         None if is_seed else int(store["parent"][row]),
-        entry.time,
-        url,
-        None if final == url else final,
+        time,
+        decision.url,
+        None if final == decision.url else final,
         store.ledger.names[store["domain"][row]],
-        entry.title[:LONGEST],
+        "" if page is None else page.title[:LONGEST],
         store.anchors[row][:LONGEST],
         kind,
         relevant,
-        entry.is_copy,
+        judged is not None and judged.is_copy,
         reward,
-        entry.probability,
+        None if judged is None else judged.probability,
         x.astype("<f4").tobytes(),
         kind_of(decision, is_seed=is_seed),
         None if choice is None else decision.leaf,
         None if choice is None else choice.splits,
         decision.q_value,
         *((None, None) if choice is None else size_of(choice)),
-        _link(crawl, entry),
-        entry.text[:LONGEST],
+        _link(crawl, choice),
+        "" if page is None else page.text[:LONGEST],
         int(store["url"][row]),
         int(store["host"][row]),
         int(outlinks[0]) if len(outlinks) else 0,
         len(outlinks),
-        entry.mark,
+        None if judged is None else judged.mark,
     )
 
 
-def rivals_row(crawl: Crawl, entry: RecordEntry) -> str:
-    """Return the rivals of a booking's choice as JSON, "" without any."""
+def rivals_row(crawl: Crawl, decision: Decision) -> str:
+    """Return the rivals of a choice as JSON, "" without any."""
     store = crawl.store
     found = [
         (leaf, round(q, 5), store.url(row)[:LONGEST_URL], store.anchors[row][:LONGEST])
-        for leaf, q, row in rivals_of(entry.booking.lease.decision)
+        for leaf, q, row in rivals_of(decision)
     ]
     return json.dumps(found, ensure_ascii=False) if found else ""
 
 
-def guest_rows(crawl: Crawl, entry: RecordEntry) -> list[tuple[int, str]]:
-    """Return row and URL of the page of another shard on which the link was found, if any."""
-    store, parent = crawl.store, int(crawl.store["parent"][entry.booking.experience.row])
+def remark_of(judged: Judged) -> str:
+    """Return why the scope keeps a page from being relevant, "" if it does not."""
+    return f"refused by languages: it is in {judged.page.language}" if judged.is_foreign else ""
+
+
+def guest_rows(crawl: Crawl, row: int) -> list[tuple[int, str]]:
+    """Return row and URL of the page of another shard on which a link was found, if any."""
+    store, parent = crawl.store, int(crawl.store["parent"][row])
     return [(parent, store.url(parent))] if parent in store.guests else []
 
 
-def _link(crawl: Crawl, entry: RecordEntry) -> str | None:
+def _link(crawl: Crawl, choice: Choice | None) -> str | None:
     """Return what the link said, as JSON; name the codes of a URL that several fetched links have.
 
     The judge names all words.
     """
-    choice, names = entry.booking.lease.decision.choice, crawl.store.names
+    names = crawl.store.names
     if choice is None or choice.said is None:
         return None
     if (learner := link_learner_of(crawl.policy)) is not None:

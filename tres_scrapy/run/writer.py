@@ -11,11 +11,10 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.run.journal import Journal
-from tres_scrapy.run.page_row import RecordEntry
 from tres_scrapy.run.run_file import HealthPoint, open_to_write
 from tres_scrapy.run.snapshot import (
     DEPENDENCE,
@@ -55,9 +54,12 @@ class Writer:
         meta: Mapping[str, str],
         settings: Mapping[str, str],
         time: float,
+        *,
+        keeps_texts: bool = True,
     ) -> Self:
         """Create the file of a crawl that is not resumed; raise RecordError if that fails."""
-        writer = cls(Journal(open_to_write(path), is_durable=False), crawl, time)
+        journal = Journal(open_to_write(path), is_durable=False, keeps_texts=keeps_texts)
+        writer = cls(journal, crawl, time)
         writer.begin(meta, settings, time)
         return writer
 
@@ -77,9 +79,9 @@ class Writer:
             cursor.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
         self.journal.commit()
 
-    def note(self, entry: RecordEntry) -> None:
-        """Add a booking; without JOBDIR the next flush commits it."""
-        self.journal.book(self._crawl, entry)
+    def note(self, booking: Booking, now: float | None = None) -> None:
+        """Add a booking of a crawl without JOBDIR; the next flush commits it."""
+        self.journal.book(self._crawl, booking, now=now)
 
     def flush(self, time: float, *, last: bool = False) -> None:
         """Commit the bookings, with the curve and the snapshots if they are due."""
