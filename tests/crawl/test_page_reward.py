@@ -27,7 +27,9 @@ def test_copy_is_irrelevant():
 
 def test_copy_may_count_like_any_page():
     verdicts = Verdicts(0.4, detect_copies=False)
-    assert [verdicts.of(0.9, SOUP) for _ in range(2)] == [Verdict(on_topic=True)] * 2
+    first, second = verdicts.of(0.9, SOUP), verdicts.of(0.9, SOUP)
+    assert first == second
+    assert first.relevant
 
 
 def test_pages_of_interrupted_crawl_have_copies():
@@ -39,7 +41,26 @@ def test_pages_of_interrupted_crawl_have_copies():
 def test_missing_page_has_no_copies():
     verdicts = Verdicts(0.4)
     assert verdicts.of(0.9, SOUP, is_missing=True) == SOFT_404
-    assert verdicts.of(0.9, SOUP) == Verdict(on_topic=True)
+    verdict = verdicts.of(0.9, SOUP)
+    assert isinstance(verdict, Verdict)
+    assert verdict.relevant
+
+
+def test_grade_says_how_near_a_page_came():
+    grades = [Verdicts(0.4).of(p, SOUP).grade for p in (0.0, 0.004, 0.2, 0.399, 0.4, 0.9, 1.0)]
+    assert grades == sorted(grades)
+    assert grades[0] == 0
+    assert grades[1] == pytest.approx(0.08, abs=0.01)
+    assert grades[4] == pytest.approx(0.5**0.5)
+    assert grades[-1] <= 1
+
+
+def test_page_that_cannot_be_relevant_has_no_grade():
+    verdicts = Verdicts(0.4)
+    assert verdicts.of(0.3, SOUP).grade > 0
+    assert verdicts.of(0.3, SOUP).grade == 0
+    for reason in ("is_query", "is_hidden", "is_foreign"):
+        assert Verdicts(0.4).of(0.9, SOUP, **{reason: True}).grade == 0
 
 
 def test_answer_to_query_is_irrelevant():

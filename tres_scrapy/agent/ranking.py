@@ -14,7 +14,6 @@ from tres_scrapy.frontier.store import Eligibility, SampleStore
 LONGEST_REST: Final = 5.0  # seconds: a host that rests longer is not waited for
 MIN_GAIN: Final = 0.1  # relevant pages: a link must be worth so much more to be waited for
 CREDIT: Final = 20.0  # seconds that all slots may be idle in a row, times 1 - hurry
-RECENT: Final = 30  # fetches that say how well the crawl goes
 PAGES_A_CHOICE: Final = 4  # under way, for which a ranking serves one more choice
 
 
@@ -49,17 +48,6 @@ class Patience:
         """Return whether to send nothing now, given what the best link is worth and the later."""
         self.waiting = later - ready > MIN_GAIN
         return self.waiting
-
-
-class RecentYield:
-    """The relevant share of the last fetches, later ones weighing more; 0.5 before the first."""
-
-    def __init__(self) -> None:
-        self.value = 0.5
-
-    def note(self, reward: float) -> None:
-        """Note the reward of a fetch."""
-        self.value += (reward - self.value) / RECENT
 
 
 class Ranking(NamedTuple):

@@ -21,7 +21,7 @@ from tres_scrapy.agent.policy import (
 )
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
-from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking, RecentYield
+from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.queue import Shortlist
 from tres_scrapy.frontier.sampling import Representatives, representatives
@@ -51,7 +51,6 @@ class TresPolicy(Policy):
         self._links = self._make_links(setup)
         self._best = Shortlist(store, SHORTLIST)
         self._patience = setup.patience
-        self._yield = RecentYield()
         self._last: tuple[Ranking, int] | None = None  # with the row that was chosen of it
 
     @property
@@ -80,7 +79,6 @@ class TresPolicy(Policy):
         """Add the experience to the tree, whose leaf may split, and to the link model."""
         experience = self._viewed(experience)
         self._learner.steps += 1
-        self._yield.note(experience.reward)
         if self._links is not None:
             self._links.observe(experience)
             if self._learner.steps % RATING_PERIOD == 0:
@@ -139,10 +137,7 @@ class TresPolicy(Policy):
     def _select_link(
         self, links: LinkLearner, drawn: Representatives, busy_hosts: Sequence[int]
     ) -> Decision | None:
-        """Return the best of the drawn samples and of the best by P(relevant) of the link.
-
-        The less the last fetches brought, the more hope lies in hosts that are hardly known.
-        """
+        """Return the best of the drawn samples and of the best by P(relevant) of the link."""
         listed = self._best.ready(busy_hosts)
         alone = np.flatnonzero(~self._best.has(drawn.rows))
         rows = np.concatenate([drawn.rows[alone], listed])
@@ -151,8 +146,7 @@ class TresPolicy(Policy):
         rows = np.concatenate([rows, self._best.soon(self._patience.hosts, TOP_READ)])
         x = self.view(links.refresh(rows, TOP_READ))
         self._best.offer(drawn.rows)
-        bonus = links.bonus(rows, 1 - self._yield.value)
-        q_values, bounds = self._learner.rate(rows, x, bonus)
+        q_values, bounds = self._learner.rate(rows, x, links.bonus(rows))
         leaves = [drawn.leaves[alone], self.tree.leaf_of(x[len(alone) :])]
         ranking = Ranking(
             self.tree.splits,
@@ -227,8 +221,6 @@ class TresPolicy(Policy):
         if self._links is not None:
             self._links.restore(past, state)
             self._best.offer(pending)
-        for reward in past.rewards.tolist():
-            self._yield.note(reward)
         self.tree.restore(rules, past.x, past.rewards)
         self.tree.insert(pending)
         self._learner.restore(past, state)

@@ -226,18 +226,24 @@ class Crawl:
         return True
 
     def book_page(
-        self, row: int, relevant: bool, links: Outlinks, *, text: PageText = NO_TEXT
+        self,
+        row: int,
+        relevant: bool,
+        links: Outlinks,
+        *,
+        grade: float = 0.0,
+        text: PageText = NO_TEXT,
     ) -> Booking:
         """Book the page of a leased row; its links become frontier samples.
 
-        The answer to a search query is not a page of T and not a visit to its domain. `text` is for
-        policies that read page texts.
+        The answer to a search query is not a page of T and not a visit to its domain. `grade` says
+        how near the page came to being relevant. `text` is for policies that read page texts.
         """
         lease = self._leased[row]
         is_query = lease.decision.is_query
         is_trusted = self.trusted_seeds and self.store.is_seed(row)
         reward = reward_of(relevant, is_trusted=is_trusted, is_query=is_query)
-        experience = self._observe(row, reward)
+        experience = self._observe(row, reward, grade)
         if is_query:
             path = SEED_PATH
         else:
@@ -286,7 +292,7 @@ class Crawl:
         for name in [name for name in counts if name.startswith(LINKS_REFUSED)]:
             self.store.admission.refused[name.removeprefix(LINKS_REFUSED)] = counts.pop(name)
         if self.limit is not None:
-            self.store.ledger.progress = self.pages / self.limit
+            self.store.ledger.note_progress(self.pages, self.limit)
 
     def restore_first(self, decisions: Sequence[Decision]) -> None:
         """Fetch these PENDING samples, seeds or chosen before, ahead of all others."""
@@ -333,10 +339,10 @@ class Crawl:
         self.relevant += bool(relevant)
         ledger.book_page(self.store["domain"][row], float(relevant))
         if self.limit is not None:
-            ledger.progress = self.pages / self.limit
+            ledger.note_progress(self.pages, self.limit)
 
-    def _observe(self, row: int, reward: float) -> Experience:
-        experience = self._leased.pop(row).experience._replace(reward=reward)
+    def _observe(self, row: int, reward: float, grade: float = 0.0) -> Experience:
+        experience = self._leased.pop(row).experience._replace(reward=reward, grade=grade)
         self.policy.observe(experience)
         return experience
 

@@ -16,6 +16,7 @@ In the paper every seed earns 1. It does not cover copies, noindex, queries and 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,13 +30,15 @@ from tres_scrapy.page.text import Page
 from tres_scrapy.topic.judge import Judged
 
 FAILURE_REWARD: Final = 0.0
+SUREST: Final = 1e-6  # 1 - P, at least
 FOREIGN: Final = "foreign/"  # prefix in the counts of a crawl, followed by the language
 
 
 class Verdict(NamedTuple):
     """The verdict on a fetched page: on topic, a copy, the answer to a search query, or hidden.
 
-    A hidden page asks not to be kept; a foreign one is in a language that is not wanted.
+    A hidden page asks not to be kept; a foreign one is in a language that is not wanted. `grade`
+    says how near the page came to being relevant.
     """
 
     on_topic: bool
@@ -43,12 +46,17 @@ class Verdict(NamedTuple):
     is_query: bool = False
     is_hidden: bool = False
     is_foreign: bool = False
+    grade: float = 0.0
 
     @property
     def relevant(self) -> bool:
         """Whether the page counts as relevant in HR and for its domain."""
-        out = self.is_copy or self.is_query or self.is_hidden or self.is_foreign
-        return self.on_topic and not out
+        return self.on_topic and not self.is_out
+
+    @property
+    def is_out(self) -> bool:
+        """Whether the page cannot be relevant, whatever it is about."""
+        return self.is_copy or self.is_query or self.is_hidden or self.is_foreign
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +134,26 @@ class Verdicts:
         if is_missing:
             return SOFT_404
         is_copy = self._detects_copies and not self._texts.add(mark)
-        return Verdict(probability >= self._threshold, is_copy, is_query, is_hidden, is_foreign)
+        on_topic = probability >= self._threshold
+        verdict = Verdict(on_topic, is_copy, is_query, is_hidden, is_foreign)
+        if verdict.is_out:
+            return verdict
+        return verdict._replace(grade=grade_of(probability, self._threshold))
 
     def remember(self, marks: Iterable[bytes]) -> None:
         """Add the fingerprints of the pages that an interrupted crawl fetched."""
         for mark in marks:
             self._texts.add(mark)
+
+
+def grade_of(probability: float, threshold: float) -> float:
+    """Return how near P(relevant) of a page came to the threshold, 0 to 1; 0.71 is at it.
+
+    Where hardly a page is relevant, pages that come near are the only sign of where they are. The
+    square root keeps them apart: of odds 1 : 100 at the threshold, 0.1 is left.
+    """
+    odds, needed = (p / max(1 - p, SUREST) for p in (probability, threshold))
+    return math.sqrt(odds / (odds + needed)) if odds else 0.0
 
 
 def reward_of(relevant: bool, *, is_trusted: bool = False, is_query: bool = False) -> float:

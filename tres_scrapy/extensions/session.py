@@ -269,7 +269,8 @@ class CrawlSession:
             self.crawl.counts[f"{OUT_OF_SCOPE}languages"] += 1
         count_foreign(self.crawl.counts, page.language, self._language)
         text = text_of(page, visit.judged.judgement.probability)
-        booking = self.crawl.book_page(visit.row, visit.relevant, outlinks, text=text)
+        grade = visit.verdict.grade
+        booking = self.crawl.book_page(visit.row, visit.relevant, outlinks, grade=grade, text=text)
         store = self.crawl.store
         store.hosts.mark_known(store["host"][visit.row])  # it may come from Scrapy's cache
         return self._save(booking, own, items, visit)

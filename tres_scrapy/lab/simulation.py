@@ -178,7 +178,9 @@ class Simulation:
         if isinstance(verdict, Failure):
             return self.crawl.book_failure(row, verdict)
         links = Outlinks(fetched.urls, fetched.anchors, fetched.actions, fetched.cues)
-        return self.crawl.book_page(row, verdict.relevant, links, text=fetched.text)
+        return self.crawl.book_page(
+            row, verdict.relevant, links, grade=verdict.grade, text=fetched.text
+        )
 
 
 def run_of(config: Config) -> Run:
