@@ -12,7 +12,7 @@ from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.export.warc import exchange_records
 from tres_scrapy.lab.shard_simulation import Agenda, ShardSimulation, Timing
 from tres_scrapy.lab.simulation import World
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import domain_of
 
 PAGES = 60
 

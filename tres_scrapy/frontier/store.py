@@ -13,7 +13,7 @@ from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.admission import Admission, Closure, Outlinks, Scope
 from tres_scrapy.frontier.column import Anchors, HashedFeatures, Rows, Table
 from tres_scrapy.frontier.feature import Path
-from tres_scrapy.frontier.ledger import DomainLedger, Hosts, host_of
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability, DomainLedger, Hosts, host_of
 from tres_scrapy.links.code import Names, silent
 
 NO_PARENT = -1
@@ -151,23 +151,23 @@ class SampleStore(Table):
         """Set feature 9 of rows [n]."""
         self["probability"][rows] = probabilities
 
-    def eligibility(self, rows: Rows, busy_hosts: Sequence[int] = ()) -> NDArray[np.uint8]:
-        """Return the `Eligibility` of `rows`, given that `busy_hosts` take no request now."""
+    def eligibility(self, rows: Rows, available: Availability = ANY_HOST) -> NDArray[np.uint8]:
+        """Return the `Eligibility` of `rows`, given which hosts are busy."""
         urls, hosts, domains = (self[name].take(rows) for name in ("url", "host", "domain"))
         full = self.ledger.at_cap(domains, leased=True)
         if self._held:
             full &= ~np.isin(rows, list(self._held))
-        busy = self.hosts.busy(hosts, busy_hosts) | full
+        busy = self.hosts.busy(hosts, available) | full
         given_up = self.hosts.given_up(hosts) | self.ledger.exhausted(domains)
         found = np.where(busy, Eligibility.BUSY, Eligibility.READY).astype(np.uint8)
         found[self.closure.closed(urls) | given_up] = Eligibility.DEAD
         return found
 
-    def may_be_ready(self, busy_hosts: Sequence[int] = ()) -> bool:
+    def may_be_ready(self, available: Availability = ANY_HOST) -> bool:
         """Return whether any host that is not busy has PENDING samples, dead or not."""
-        if self.hosts.only_known:
-            return self.hosts.known_pending(busy_hosts) > 0
-        return self.pending > self.hosts.pending(busy_hosts)
+        if available.only_known:
+            return self.hosts.known_pending(available.busy) > 0
+        return self.pending > self.hosts.pending(available.busy)
 
     def lease(self, row: int) -> None:
         """Mark `row` LEASED and close its URL: a URL is fetched at most once."""

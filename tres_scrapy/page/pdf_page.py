@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from codecs import BOM_UTF8
 from contextlib import suppress
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PDF: Final = "application/pdf"
-MARK: Final = b"%PDF-"
-START: Final = 1_024  # bytes within which other readers look for the mark too
 PATIENCE: Final = 5.0  # seconds for one PDF
 LENGTH: Final = 8  # bytes of the number before a PDF
 PATH: Final = ("pdf", "a")  # of tags, for the link model
@@ -32,12 +29,6 @@ MAX_FIRST_WORDS: Final = 100  # characters of the text that stand in for a missi
 
 class DocumentError(ValueError):
     """Raised when a document cannot be read; the message gives the reason."""
-
-
-def is_pdf(body: bytes) -> bool:
-    """Return whether a body is a PDF, whatever its media type says."""
-    start = body[:START].removeprefix(BOM_UTF8).lstrip()
-    return MARK in start and not start.startswith(b"<")
 
 
 class PdfReader:

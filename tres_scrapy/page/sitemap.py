@@ -13,7 +13,7 @@ from lxml import etree
 
 from tres_scrapy.page.place import WORD, WORDS, Place
 from tres_scrapy.page.text import LIMITS, Link, Page, resolve
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import domain_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

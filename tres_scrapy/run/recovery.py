@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import Decision, Past
-from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Booking, Crawl, Lease
+from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Booking, Crawl
 from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
@@ -121,10 +121,10 @@ def bookings(journal: Journal, crawl: Crawl) -> list[Booking]:
     for experience, kind, relevant in zip(
         steps.past.experiences(), steps.kinds, steps.relevant.tolist(), strict=True
     ):
-        row = experience.row
-        decision = Decision(row, None, None, is_query=kind == QUERY)
-        lease = Lease(decision, experience, crawl.store.url(row))
-        found.append(Booking(experience, relevant and kind == PAGE, kind, NO_ROWS, lease))
+        row, x, *_ = experience
+        url, is_query = crawl.store.url(row), kind == QUERY
+        decision = Decision(row, None, None, is_query=is_query, url=url, x=x)
+        found.append(Booking(experience, relevant and kind == PAGE, kind, NO_ROWS, decision))
     return found
 
 

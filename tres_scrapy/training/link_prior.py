@@ -14,8 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from tres_scrapy.links.code import BITS, CODES, CueGroup, coded, url_codes
 from tres_scrapy.links.model import LinkPrior, normed
 from tres_scrapy.page.place import WORD
-from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import canonicalise, domain_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -45,6 +45,8 @@ class AchePolicy(QueuePolicy):
     Before the first training, links of more relevant pages come first.
     """
 
+    reads_text = True
+
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         super().__init__(store)
         self.trainings = 0

@@ -37,6 +37,8 @@ INHERITED: Final = 0.5  # gamma: the weight of what is inherited
 class SharkSearchPolicy(QueuePolicy):
     """Fetches the link with the highest potential score."""
 
+    reads_text = True
+
     def __init__(self, store: SampleStore, setup: RivalInputs) -> None:
         super().__init__(store)
         self._query = Query(setup.keywords)
