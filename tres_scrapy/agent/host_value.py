@@ -1,12 +1,11 @@
 """What hosts may still bring: what the answer to a link teaches about the other pages of its host.
 
 A host is good, with GOOD of its pages relevant, or it is not. Before its first fetch it is good
-with the probability that the hosts of this crawl are, those above all that were found on the same
-host (empirical Bayes); each fetch moves the odds. If the best link of the known hosts promises less
-than a page of a good host, the difference, times the pages that a good host has left, is what there
-is to gain by finding one. An answer is worth its host's share of that gain (a knowledge gradient:
-Frazier, Powell and Dayanik, 2008). While the known hosts are good, nothing is to be gained, and the
-crawl stays with them.
+with the probability that a host of this crawl is (empirical Bayes); each fetch moves the odds. If
+the best link of the known hosts promises less than a page of a good host, the difference, times the
+pages that a good host has left, is what there is to gain by finding one. An answer is worth its
+host's share of that gain (a knowledge gradient: Frazier, Powell and Dayanik, 2008). While the known
+hosts are good, nothing is to be gained, and the crawl stays with them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ UNDECIDED: Final = 6  # fetches: then the record of a host and its links say wha
 HUB: Final = 0.5  # of a host that a page opens, in hosts that are fetched now
 OTHERS: Final = 9  # hosts that are not good, believed before the first fetch
 REACH: Final = 100  # hosts to try that are enough: more are not looked for
-TRUST: Final = 10  # hosts found on a host that count as much as all others
 FADE: Final = 0.95  # of what a fetch counts, at each further fetch of its host
 LEAST: Final = 0.05  # P(relevant) that some link always has
 _HOST: Final = np.dtype(
@@ -38,9 +36,6 @@ _HOST: Final = np.dtype(
         ("relevant", "f4"),
         ("evidence", "f4"),
         ("opened", "f4"),
-        ("finder", "i4"),  # the number of the host on which it was found, plus 1; 0: a seed
-        ("found", "i4"),  # hosts found on it that were fetched
-        ("paying", "i4"),  # most of the last pages of these are relevant
     ]
 )
 
@@ -64,28 +59,22 @@ class HostValues:
         self._hosts.grow(host + 1)
         self._known = max(self._known, host + 1)
         record = self._hosts
-        is_first, paid, finder = record["fetches"][host] == 0, self._pays(host), self._finder(host)
+        self._fetched += record["fetches"][host] == 0
+        self._paying -= self._pays(host)
         odds = HIT if reward > 0 else FRONT_MISS if is_front else MISS
         for name, value in (("fetches", 1), ("relevant", reward), ("evidence", np.log(odds))):
             record[name][host] = FADE * record[name][host] + value
         record["opened"][host] *= FADE
-        change = self._pays(host) - paid
-        self._fetched += is_first
-        self._paying += change
-        if finder is not None:
-            record["found"][finder] += is_first
-            record["paying"][finder] += change
+        self._paying += self._pays(host)
 
     def note_outlinks(self, host: int, targets: Hosts) -> None:
         """Count the hosts that the page just fetched opens: no link has led to them before.
 
         `targets` [n] are the hosts of its outlinks.
         """
-        new = np.unique(targets[targets >= self._known])
+        self._hosts.grow(host + 1)
+        self._hosts["opened"][host] += len(np.unique(targets[targets >= self._known]))
         self._known = max(self._known, int(targets.max(initial=-1)) + 1)
-        self._hosts.grow(max(host + 1, self._known))
-        self._hosts["opened"][host] += len(new)
-        self._hosts["finder"][new] = host + 1
 
     def logits(self, hosts: Hosts) -> Values:
         """Return the logit of the relevant share of the last fetches [n], 0 without a fetch."""
@@ -104,23 +93,12 @@ class HostValues:
             return np.zeros(len(hosts), dtype=np.float32)
         at_stake = (GOOD - best) * np.minimum(room, STOCK) / COST
         share = (self._paying + 1) / (self._fetched + 1 + OTHERS)
-        finders = self._hosts["finder"].take(hosts)
-        prior = np.where(finders > 0, self._priors(finders - 1, share), share)
-        good = sigmoid(np.log(prior / (1 - prior)) + evidence)
+        good = sigmoid(np.log(share / (1 - share)) + evidence)
         lack = max(0.0, 1 - (self._known - self._fetched) / REACH)  # of hosts to try
-        opens = HUB * lack * self._priors(hosts, share) * opened / (fetches + 1)
+        opens = HUB * lack * share * opened / (fetches + 1)
         arms = np.where(fetches < UNDECIDED, good, 0) + opens
         values: Values = (at_stake * arms).astype(np.float32)
         return values
-
-    def _priors(self, hosts: Hosts, share: float) -> Values:
-        """Return the probability that a host found on each of `hosts` [n] is good."""
-        found, paying = self._of(hosts, "found", "paying")
-        return (paying + TRUST * share) / (found + TRUST)
-
-    def _finder(self, host: int) -> int | None:
-        finder = int(self._hosts["finder"][host])
-        return finder - 1 if finder else None
 
     def _pays(self, host: int) -> bool:
         record = self._hosts
