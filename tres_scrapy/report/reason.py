@@ -31,7 +31,7 @@ from tres_scrapy.links.code import (
     url_places,
 )
 from tres_scrapy.links.model import KNOWN, LinkEvidence
-from tres_scrapy.page.place import WORD
+from tres_scrapy.page.place import tokenise
 from tres_scrapy.url.message import plural
 
 SEED, QUERY, GREEDY, UNCERTAIN, EXPLORED, OTHER, LOST = (
@@ -372,7 +372,7 @@ def _named(said: LinkEvidence, names: Names, part: str | int) -> tuple[str, str]
     elif group is CueGroup.HOST:
         text = next(each for each in url_places(said.url) if coded(group, [each])[0] == part)
     elif group is CueGroup.ANCHOR:  # exact, even if another word has the same code
-        own = WORD.findall(said.anchor.lower())
+        own = tokenise(said.anchor)
         text = next((word for word in own if coded(group, [word])[0] == part), text)
     return group.name.lower(), (text or UNKNOWN)[:MAX_NAME_LENGTH]
 
