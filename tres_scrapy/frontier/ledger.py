@@ -124,6 +124,14 @@ class DomainLedger:
         self._records["relevant_inlinks"][new] += relevant
         self._changed.update(new.tolist())
 
+    def change_cap(self, cap: Cap | None) -> None:
+        """Set another MAX."""
+        self.cap = cap
+
+    def note_progress(self, share: float) -> None:
+        """Note which share of its pages the crawl has fetched: MAX may depend on it."""
+        self.progress = share
+
     def book_page(self, domain: int, reward: float) -> None:
         """Count a fetched page; this changes features 7 and 8 and counts towards the cap."""
         self._records["visits"][domain] += 1
