@@ -15,6 +15,7 @@ from tres_scrapy.agent.host_value import (
     LEAST,
     MISS,
     OTHERS,
+    REACH,
     STOCK,
     UNDECIDED,
     HostValues,
@@ -48,8 +49,9 @@ def told(events):
 def slow_gains(events, p, room):
     """The same from the whole history, a host at a time."""
     past = {host: [] for host in range(HOSTS)}
-    highest = -1
+    highest = -1  # of the hosts that are known
     for host, relevant, is_front, targets in events:
+        highest = max(highest, host)
         new = len({target for target in targets if target > highest})
         highest = max([highest, *targets])
         past[host].append((relevant, HIT if relevant else FRONT_MISS if is_front else MISS, new))
@@ -59,13 +61,15 @@ def slow_gains(events, p, room):
 
     fetches = [faded(host, lambda fetch: 1) for host in past]
     paying = sum(faded(host, lambda fetch: fetch[0]) > (fetches[host] + 0.5) / 2 for host in past)
-    prior = (paying + 1) / (sum(map(bool, past.values())) + 1 + OTHERS)
+    visited = sum(map(bool, past.values()))
+    prior = (paying + 1) / (visited + 1 + OTHERS)
+    lack = 1 - (highest + 1 - visited) / REACH
     best = max([LEAST, *(p[host] for host in past if fetches[host] > COST - 1)])
     found = []
     for host in past:
         logit = math.log(prior / (1 - prior)) + faded(host, lambda fetch: math.log(fetch[1]))
         good = 1 / (1 + math.exp(-logit)) if fetches[host] < UNDECIDED else 0
-        arms = good + HUB * prior * faded(host, lambda fetch: fetch[2]) / (fetches[host] + 1)
+        arms = good + lack * HUB * prior * faded(host, lambda fetch: fetch[2]) / (fetches[host] + 1)
         found.append(max(0, GOOD - best) * min(room, STOCK) / COST * arms)
     return found
 
@@ -121,3 +125,13 @@ def test_logits_are_those_of_the_last_fetches():
         [math.log((relevant + 0.5) / (fetches - relevant + 0.5)), 0], abs=1e-6
     )
     assert found[0] == found[2]
+
+
+def test_hosts_are_not_looked_for_while_many_wait():
+    few, many = HostValues(), HostValues()
+    for values, waiting in ((few, 5), (many, REACH + 5)):
+        values.note_fetch(0, 0.0)
+        values.note_outlinks(0, np.arange(1, waiting + 1, dtype=np.int32))
+    never_opened = told([(0, False, False, [])])
+    assert gains_of(few)[0] > gains_of(never_opened)[0]
+    assert gains_of(many)[0] == pytest.approx(gains_of(never_opened)[0])

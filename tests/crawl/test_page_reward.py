@@ -54,8 +54,8 @@ def test_missing_page_has_no_copies():
 
 
 def test_grade_says_how_near_a_page_came():
-    verdicts = Verdicts(0.4)
-    pages = (of(verdicts, bytes([i]), p) for i, p in enumerate((0.0, 0.004, 0.2, 0.4, 0.9, 1.0)))
+    verdicts = Verdicts(0.4, detect_copies=False)
+    pages = (of(verdicts, probability=p) for p in (0.0, 0.004, 0.2, 0.4, 0.9, 1.0))
     grades = [verdicts.grade_of(page) for page in pages]
     assert grades == sorted(grades)
     assert grades[0] == 0

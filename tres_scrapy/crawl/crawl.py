@@ -165,7 +165,7 @@ class Crawl:
         ledger = self.store.ledger
         domains = np.arange(len(ledger), dtype=np.int32)
         before = ledger.exhausted(domains)
-        ledger.cap = cap
+        ledger.change_cap(cap)
         rows = self.store.readmit(before & ~ledger.exhausted(domains), own)
         seeds = np.intersect1d(rows, self.store.seeds(), assume_unique=True)
         self._first.push(seeds, np.zeros(len(seeds)))
@@ -298,9 +298,9 @@ class Crawl:
     ) -> None:
         """Continue with the counts of an interrupted crawl."""
         self.pages, self.relevant, self.failures, self.counts = pages, relevant, failures, counts
-        self.store.admission.left_out = counts.pop(LEFT_OUT, 0)
-        for name in [name for name in counts if name.startswith(LINKS_REFUSED)]:
-            self.store.admission.refused[name.removeprefix(LINKS_REFUSED)] = counts.pop(name)
+        names = [name for name in counts if name.startswith(LINKS_REFUSED)]
+        refused = Counter({name.removeprefix(LINKS_REFUSED): counts.pop(name) for name in names})
+        self.store.admission.restore(counts.pop(LEFT_OUT, 0), refused)
         if self.limit is not None:
             self.store.ledger.note_progress(self.pages, self.limit)
 

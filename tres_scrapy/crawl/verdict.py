@@ -131,6 +131,10 @@ class Revision:
         best = np.argsort(-self._store["probability"].take(rows), kind="stable")[:DESCRIBED_SAMPLES]
         return np.sort(rows[best])
 
+    def restore(self, described: str, model: str) -> None:
+        """Continue an interrupted crawl."""
+        self.described, self.model = described, model
+
     def note(self, model: str, *, described: bool) -> None:
         """Note the model that judged a page, and whether it has described the samples taken."""
         self.model = model

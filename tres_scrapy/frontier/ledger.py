@@ -93,10 +93,6 @@ class DomainLedger:
             self._changed.add(number)
         return number
 
-    def note_progress(self, pages: int, limit: int) -> None:
-        """Note how many of the pages of the crawl are fetched."""
-        self.progress, self._left = pages / limit, max(0, limit - pages)
-
     def pages_of(self, domain: str) -> int:
         """Return the number of pages fetched from a registrable domain."""
         number = self._ids.get(domain)
@@ -128,6 +124,14 @@ class DomainLedger:
         self._records["inlinks"][new] += 1
         self._records["relevant_inlinks"][new] += relevant
         self._changed.update(new.tolist())
+
+    def change_cap(self, cap: Cap | None) -> None:
+        """Set another MAX."""
+        self.cap = cap
+
+    def note_progress(self, pages: int, limit: int) -> None:
+        """Note how many of the pages of the crawl are fetched: MAX may depend on it."""
+        self.progress, self._left = pages / limit, max(0, limit - pages)
 
     def book_page(self, domain: int, reward: float) -> None:
         """Count a fetched page; this changes features 7 and 8 and counts towards the cap."""

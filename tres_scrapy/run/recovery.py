@@ -248,11 +248,11 @@ def _restore_revisions(crawl: Crawl, state: dict[str, bytes]) -> None:
     within(records["row"], len(crawl.store))
     crawl.store.revise(records["row"], records["actions"])
     described, _, model = state.get(MODELS, b"").decode().partition(" ")
-    crawl.revision.described, crawl.revision.model = described, model
+    crawl.revision.restore(described, model)
 
 
 def _restore_scout(crawl: Crawl, scout: Scout, steps: Steps, taken: int) -> None:
-    scout.taken = taken
+    scout.restore(taken)
     places = steps.past.firsts.tolist(), steps.past.outlinks.tolist()
     for row, kind, first, count in zip(steps.rows.tolist(), steps.kinds, *places, strict=True):
         if kind == PAGE and crawl.store.is_seed(row):
