@@ -31,12 +31,7 @@ REACH: Final = 100  # hosts to try that are enough: more are not looked for
 FADE: Final = 0.95  # of what a fetch counts, at each further fetch of its host
 LEAST: Final = 0.05  # P(relevant) that some link always has
 _HOST: Final = np.dtype(
-    [
-        ("fetches", "f4"),
-        ("relevant", "f4"),
-        ("evidence", "f4"),
-        ("opened", "f4"),
-    ]
+    [("fetches", "f4"), ("relevant", "f4"), ("evidence", "f4"), ("opened", "f4")]
 )
 
 Hosts = NDArray[np.int32]
