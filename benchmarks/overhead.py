@@ -32,7 +32,7 @@ from contextlib import suppress
 from functools import reduce, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scrapy import Request, Spider, signals
@@ -47,7 +47,9 @@ from sentences import write_web
 from tres_scrapy.extensions import session as learner
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.judge_process import Task
-from tres_scrapy.topic.pack import Judged
+
+if TYPE_CHECKING:
+    from tres_scrapy.topic.pack import Judged
 
 PROJECT = Path(__file__).parents[1]
 TOPIC = "food"

@@ -41,7 +41,7 @@ MEANINGS: Final[dict[str, tuple[str, dict[str, str]]]] = {  # of each table and 
             "copy": "whether it has the text of an earlier page",
             "reward": "the reward given to the agent",
             "probability": "P(relevant)",
-            "grade": "how good the page is, if the policy grades pages",
+            "grade": "the part of the reward that the link model learns from, 0 to 1",
             "x": "the nine features when it was chosen, float32, little-endian; the last one is "
             "P(relevant) "
             "of the link",

@@ -34,7 +34,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.left_out = 0
         self.closed = set()
         self.lost = []  # rows that the store has reported as dropped
-        self.store.on_drop = lambda rows: self.lost.extend(rows.tolist())
+        self.store.watch_drops(lambda rows: self.lost.extend(rows.tolist()))
         self.passing = {}  # the last row that was redirected there
         self.known, self.gone = set(), set()  # hosts that have answered, that are given up
         self.held = set()  # rows that keep their slot of MAX while they wait
@@ -302,7 +302,7 @@ def test_refused_url_counts_once_if_it_waits():
 
 def test_dropped_rows_that_max_may_bring_back_are_not_lost():
     store, lost = SampleStore(DomainLedger(Cap(1, 1))), []
-    store.on_drop = lambda rows: lost.extend(rows.tolist())
+    store.watch_drops(lambda rows: lost.extend(rows.tolist()))
     urls = [f"http://a.test/{i}" for i in (0, 0, 1)]
     rows = store.add(NO_PARENT, Outlinks(urls, urls, np.zeros((3, 3), dtype=np.float32)))
     store.lease(0)

@@ -16,7 +16,8 @@ from tres_scrapy.page.kind import (
     Duplicates,
     fingerprint,
 )
-from tres_scrapy.page.text import Page, read_page, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import Page, read_page
 
 PAGES = DATA / "pages.jsonl.xz"
 WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]

@@ -95,7 +95,7 @@ class Shard:
 
     def spider_opened(self, spider: Spider) -> None:
         """Fetch nothing until the coordinator grants pages."""
-        self._crawl.granted = self._crawl.pages
+        self._crawl.grant(self._crawl.pages)
         self._opened = monotonic()
         seeds = Config.of(self._crawler.settings).seed
         self._seeds = [url for url in seeds if self._crawl.owns(url)]
@@ -331,9 +331,9 @@ class Shard:
         if orders.spare is not None:
             limit = min(limit, held + orders.spare)
         if limit > crawl.granted:
-            crawl.granted = limit
+            crawl.grant(limit)
             self._wake()
-        crawl.granted = max(held, min(crawl.granted, limit))
+        crawl.grant(max(held, min(crawl.granted, limit)))
         if orders.settle and self._snapshots is not None:
             self._snapshots.take_if_due(self._journal, at_once=True)
         if orders.finish:

@@ -51,7 +51,7 @@ class OwnRequests:
         self.answered: set[int] = set()  # leased rows whose answer the spider has got
         self._before: set[str] = set()  # URLs of the earlier runs of this crawl
         self._calls: set[_Kind] = set()  # whose last answer was data that the spider used
-        store.on_drop = self._forget
+        store.watch_drops(self._forget)
 
     def note_past(self) -> None:
         """Note what an interrupted crawl knew, once it is recovered."""

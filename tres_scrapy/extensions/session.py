@@ -41,6 +41,7 @@ from tres_scrapy.url.message import TresError
 
 Listener = Callable[[Booking], None]
 REST: Final = RestOptions()
+EVERY: Final = 1.0  # seconds between two reports of the stats
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +82,7 @@ class CrawlSession:
         self.requests = OwnRequests(crawl.store, job, dupefilter, follows_all=follows_all)
         self.reasons = Reasons(crawl)
         self._stats = stats
+        self._next_report = 0.0
         if job is not None:
             self.requests.recover(job.requests())
             job.recover(crawl, self.requests)
@@ -130,9 +132,10 @@ class CrawlSession:
             follows_all=follows_links(crawler.spider),
             stop=stop,
         )
-        session.ending.connect(crawler)
         crawler.signals.connect(session.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(session.response_downloaded, signal=signals.response_downloaded)
+        crawler.signals.connect(session.spider_closed, signal=signals.spider_closed)
+        session.ending.connect(crawler)
         crawler.signals.connect(judge.close, signal=signals.engine_stopped)
         # after the judge; nothing else holds the processes then
         crawler.signals.connect(running.close, signal=signals.engine_stopped, weak=False)
@@ -169,6 +172,9 @@ class CrawlSession:
         self._report()  # figures of a resumed crawl, which may have nothing left to fetch
         gc.collect()
         gc.freeze()  # objects loaded so far stay: collecting them took 0.2 s each time
+
+    def spider_closed(self) -> None:
+        self._report(last=True)
 
     def remove_unused(self) -> None:
         """Remove the folder of a new topic that has learned nothing: no page was fetched."""
@@ -300,7 +306,11 @@ class CrawlSession:
             logger.info("%s rests for %.0f s (%s)", name, rest.until - now, failure.kind)
         return rest is not None
 
-    def _report(self) -> None:
+    def _report(self, *, last: bool = False) -> None:
+        """Set the stats, at most once a second."""
+        if not last and monotonic() < self._next_report:
+            return
+        self._next_report = monotonic() + EVERY
         for name, value in self.crawl.figures().items():
             self._stats.set_value(f"tres/{name}", value)
         self._stats.set_value("tres/rests", self.health.rests)

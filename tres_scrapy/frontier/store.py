@@ -57,8 +57,7 @@ class SampleStore(Table):
 
     The columns are `static` [6], the numbers of the `url`, the `host` and the registrable `domain`,
     the row of the `parent` page (NO_PARENT for a seed), `state`, and `probability`, feature 9.
-    Fetching a URL closes all its rows. Rows are never moved or reused. `on_drop`, if set, is called
-    with dropped rows that never come back, even if MAX changes.
+    Fetching a URL closes all its rows. Rows are never moved or reused.
     """
 
     def __init__(self, ledger: DomainLedger, scope: Scope | None = None) -> None:
@@ -75,7 +74,7 @@ class SampleStore(Table):
         self.revised = bytearray()  # records of type REVISED, in the order of their changes
         self.paths: dict[int, Path] = {}  # by row of a page, in the order of their bookings
         self.guests: dict[int, Path] = {}  # the same of rows that stand for pages of other shards
-        self.on_drop: Callable[[Rows], None] | None = None
+        self._on_drop: Callable[[Rows], None] | None = None
         self._answers: set[int] = set()  # rows that a search box returned; not in JOBDIR
         self._held: set[int] = set()  # rows that keep their slot of MAX while they wait
 
@@ -216,16 +215,20 @@ class SampleStore(Table):
         self["domain"][row] = self.domain_of(url)
         self.ledger.count_lease(self["domain"][row])
 
+    def watch_drops(self, forget: Callable[[Rows], None]) -> None:
+        """Call a function with dropped rows that never come back, even if MAX changes."""
+        self._on_drop = forget
+
     def drop(self, rows: Rows) -> None:
         """Mark PENDING samples that can no longer be fetched as DONE."""
         self.leave_pending(rows, State.DONE)
         for row in self._held.intersection(rows.tolist()) if self._held else ():
             self._held.discard(row)
             self.ledger.count_held(self["domain"][row], -1)
-        if self.on_drop is not None:
+        if self._on_drop is not None:
             closed = self.closure.closed(self["url"].take(rows))
             given_up = self.ledger.given_up(self["domain"].take(rows))
-            self.on_drop(rows[closed | given_up])
+            self._on_drop(rows[closed | given_up])
 
     def readmit(self, domains: NDArray[np.bool_], own: Container[int] | None = None) -> Rows:
         """Make samples PENDING again that were dropped with their domains; return them.

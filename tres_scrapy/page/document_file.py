@@ -21,7 +21,8 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.kind import is_pdf
 from tres_scrapy.page.language import UTF_8, declared_encoding, decoded, detect_language, is_utf_8
 from tres_scrapy.page.pdf_page import PDF, DocumentError, PdfReader, read_document
-from tres_scrapy.page.text import Page, read_page, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.url.message import printable, reason
 from tres_scrapy.url.whole_file import OPENERS, open_bytes
 

@@ -17,7 +17,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.page.text import UNSEEN, Page, parse, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import UNSEEN, Page, parse
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
-from tres_scrapy.page.place import WORD, WORDS, Place
+from tres_scrapy.page.place import WORDS, Place, tokenise
 from tres_scrapy.page.robots import US, Permission, permission_of
 from tres_scrapy.page.text import CONTEXT_WORDS, LIMITS, MAX_TITLE_LENGTH, Link, Page, resolve
 from tres_scrapy.url.message import plainly
@@ -97,7 +97,7 @@ def read_document(
         if found is None or found in links or len(links) == limits.links:
             continue
         links[found] = Link(found, anchor[: limits.anchor])
-        first, last = WORD.findall(before.lower()), WORD.findall(after.lower())
+        first, last = tokenise(before), tokenise(after)
         contexts.append(" ".join(first[-CONTEXT_WORDS:] + last[:CONTEXT_WORDS]))
         places.append(Place((*first[-WORDS:], *last[:WORDS]), path=PATH))
     return Page(

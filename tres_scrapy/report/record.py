@@ -145,8 +145,7 @@ class Record:
         """Yield pages in order: relevant ones, or all with a P(relevant) from `least` up."""
         where = "relevant" if least is None else "kind = ? AND NOT copy AND probability >= ?"
         values = () if least is None else (PAGE, least)
-        query = f"{FETCHES} page WHERE {where} AND step > ? ORDER BY step LIMIT ?"
-        step = 0
+        query, step = f"{FETCHES} page WHERE {where} AND step > ? ORDER BY step LIMIT ?", 0
         while found := self._pages(query, *values, step, AT_ONCE):
             yield from found
             step = found[-1].step
@@ -235,10 +234,7 @@ class Record:
             ]
 
     def web_count(self) -> dict[str, float]:
-        """Return pages, relevant, harvest and domains by the web's labels, {} without such a web.
-
-        They count since the last start.
-        """
+        """Return pages, relevant, harvest, domains by the web's labels since the last start, or {}."""
         found = self._parsed("labels")
         with reading(self.path):
             return {str(name): float(number) for name, number in found.items()}

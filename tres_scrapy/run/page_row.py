@@ -18,8 +18,8 @@ from tres_scrapy.topic.pack import Judged
 LONGEST: Final = 300  # characters kept of a title, a text and an anchor
 COLUMNS: Final = (
     "row, parent, time, url, final_url, domain, title, anchor, kind, relevant, copy, reward, "
-    "probability, x, chosen, leaf, splits, q_value, samples, leaves, link, text, url_number, host, "
-    "first, outlinks, mark"
+    "probability, grade, x, chosen, leaf, splits, q_value, samples, leaves, link, text, url_number, "
+    "host, first, outlinks, mark"
 )
 _VALUES: Final = ", ".join("?" * len(COLUMNS.split(",")))
 INSERT: Final = f"INSERT INTO page ({COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
@@ -27,7 +27,7 @@ INSERT: Final = f"INSERT INTO page ({COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
 
 def page_row(crawl: Crawl, booking: Booking, time: float) -> tuple[Any, ...]:
     """Return the values of COLUMNS; `time` is when it was booked, in seconds since 1970."""
-    (row, x, reward), relevant, kind, outlinks, decision, judged = booking
+    (row, x, reward, grade), relevant, kind, outlinks, decision, judged = booking
     store, choice, page = crawl.store, decision.choice, None if judged is None else judged.page
     final, is_seed = store.url(row), store.is_seed(row)
     return (
@@ -44,6 +44,7 @@ def page_row(crawl: Crawl, booking: Booking, time: float) -> tuple[Any, ...]:
         judged is not None and judged.is_copy,
         reward,
         None if judged is None else judged.probability,
+        grade,
         x.astype("<f4").tobytes(),
         kind_of(decision, is_seed=is_seed),
         None if choice is None else decision.leaf,

@@ -153,11 +153,11 @@ def _restore_redirects(database: Database, store: SampleStore, own: Container[in
 
 def _steps(database: Database) -> Steps:
     found = database.execute(
-        "SELECT kind, relevant, reward, x, row, url_number, host, first, outlinks, sampled "
-        "FROM page ORDER BY step"
+        "SELECT kind, relevant, reward, x, row, url_number, host, first, outlinks, sampled, "
+        "grade FROM page ORDER BY step"
     ).fetchall()
-    columns = list(zip(*found, strict=True)) if found else [()] * 10
-    kinds, relevant, rewards, x, rows, urls, hosts, firsts, outlinks, sampled = columns
+    columns = list(zip(*found, strict=True)) if found else [()] * 11
+    kinds, relevant, rewards, x, rows, urls, hosts, firsts, outlinks, sampled, grades = columns
     if not all(map(_is_name, set(kinds))):
         raise ValueError("the kind of a booking is not a name")
     past = Past(
@@ -167,11 +167,13 @@ def _steps(database: Database) -> Steps:
         _numbers(firsts),
         _numbers(outlinks),
         _numbers([_NOT_YET if row is None else row for row in sampled]),
+        np.array(grades, dtype=np.float32),
     )
     check_numbers("a feature", past.x)
-    check_numbers("a reward", past.rewards, largest=1.0)
-    if (past.rewards < 0).any():
-        raise ValueError("a reward is negative")
+    for name, values in (("a reward", past.rewards), ("a grade", past.grades)):
+        check_numbers(name, values, largest=1.0)
+        if (values < 0).any():
+            raise ValueError(f"{name} is negative")
     judged = np.array(relevant, dtype=np.bool_)
     return Steps(_numbers(rows), _numbers(urls), _numbers(hosts), kinds, judged, past)
 
@@ -233,11 +235,11 @@ def _restore_revisions(crawl: Crawl, state: dict[str, bytes]) -> None:
     within(records["row"], len(crawl.store))
     crawl.store.revise(records["row"], records["actions"])
     described, _, model = state.get(MODELS, b"").decode().partition(" ")
-    crawl.revision.described, crawl.revision.model = described, model
+    crawl.revision.restore(described, model)
 
 
 def _restore_scout(crawl: Crawl, scout: Scout, steps: Steps, taken: int) -> None:
-    scout.taken = taken
+    scout.restore(taken)
     places = steps.past.firsts.tolist(), steps.past.outlinks.tolist()
     for row, kind, first, count in zip(steps.rows.tolist(), steps.kinds, *places, strict=True):
         if kind == PAGE and crawl.store.is_seed(row):

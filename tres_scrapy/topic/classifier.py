@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
-from tres_scrapy.page.place import WORD
+from tres_scrapy.page.place import tokenise
 from tres_scrapy.url.message import TresError, reason
 from tres_scrapy.url.whole_file import check_numbers, whole_file
 
@@ -44,7 +44,7 @@ class Text(NamedTuple):
 
         A `url` without "://", such as a file name, is ignored.
         """
-        found = WORD.findall(text.lower())[:MAX_WORDS]
+        found = tokenise(text)[:MAX_WORDS]
         return cls([*map(intern, found)], url if "://" in url else "")
 
 

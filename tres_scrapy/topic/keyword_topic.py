@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
-from tres_scrapy.page.text import STOP_WORDS, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.topic.classifier import (
     FREQUENCIES,
     RAREST_SHARE,

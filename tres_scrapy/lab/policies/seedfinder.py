@@ -30,7 +30,8 @@ from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
 from tres_scrapy.lab.policies.ache import AchePolicy
 from tres_scrapy.lab.policies.inputs import RivalInputs
-from tres_scrapy.page.text import STOP_WORDS, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.url.message import TresError
 
 MAX_QUERIES = 100

@@ -26,7 +26,8 @@ from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.baseline import QueuePolicy
 from tres_scrapy.lab.policies.inputs import RivalInputs
-from tres_scrapy.page.text import STOP_WORDS, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.url.message import TresError
 
 DECAY: Final = 0.5  # delta in the paper: what is left of relevance, one link further
