@@ -12,7 +12,9 @@ from tres_scrapy.cluster.snapshot_store import SnapshotFolder, SnapshotStore
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError
 
-STEP = "INSERT INTO step VALUES (NULL, ?, 1, 1, 'page', 0, 0, x'', 0, 0, NULL, NULL, 0)"
+STEP = """INSERT INTO page (row, time, url, domain, title, anchor, kind, relevant, copy, reward, x,
+chosen, text, url_number, host, first, outlinks)
+VALUES (?, 0, '', '', '', '', 'page', 0, 0, 0, x'', '', '', 1, 1, 0, 0)"""
 
 
 class Nodes:

@@ -14,9 +14,9 @@ from scrapy.signalmanager import SignalManager
 from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.cluster.router import LinkBatch, PackedBatch
 from tres_scrapy.cluster.shard import Shard
-from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import SEED_PATH
+from tres_scrapy.run.run_file import SCHEMA
 
 SHARDS = 3
 OWN = "CREATE TABLE page (shard INTEGER, url TEXT); CREATE TABLE link (url TEXT)"
@@ -38,7 +38,8 @@ class Member:
         self.number, self.epoch, self.stopped = number, 0, []
         self.flying = []  # calls that may arrive at any time, in any order
         self.copies, self.snapshot = [], sqlite3.connect(":memory:", isolation_level=None)
-        self.snapshot.executescript(ShardJournal.schema.tables + OWN)
+        tables = [each for each in SCHEMA.tables.split(";") if "outbox" in each or "peer" in each]
+        self.snapshot.executescript(";".join([*tables, OWN]))
         self.lose()
 
     def lose(self):

@@ -178,7 +178,8 @@ def _absolute(name: str, value: str) -> str:
 
 def _identity(config: Config) -> dict[str, str]:
     """Return what a crawl in shards must have in common with the one that it resumes."""
-    return {**identity_of(config), "psl_private": str(int(config.frontier.psl_private))}
+    whole = {"shard": "", "psl_private": str(int(config.frontier.psl_private))}
+    return identity_of(config) | whole
 
 
 def _truth(count: dict[str, Any], pages: int) -> dict[str, Any]:

@@ -234,7 +234,7 @@ class Record:
             ]
 
     def web_count(self) -> dict[str, float]:
-        """Return pages, relevant, harvest, domains by the web's labels since the last start, or {}."""
+        """Return what the web counted by its labels since the last start, {} without such a web."""
         found = self._parsed("labels")
         with reading(self.path):
             return {str(name): float(number) for name, number in found.items()}

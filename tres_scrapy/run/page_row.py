@@ -18,8 +18,8 @@ from tres_scrapy.topic.pack import Judged
 LONGEST: Final = 300  # characters kept of a title, a text and an anchor
 COLUMNS: Final = (
     "row, parent, time, url, final_url, domain, title, anchor, kind, relevant, copy, reward, "
-    "probability, grade, x, chosen, leaf, splits, q_value, samples, leaves, link, text, url_number, "
-    "host, first, outlinks, mark"
+    "probability, grade, x, chosen, leaf, splits, q_value, samples, leaves, link, text, "
+    "url_number, host, first, outlinks, mark"
 )
 _VALUES: Final = ", ".join("?" * len(COLUMNS.split(",")))
 INSERT: Final = f"INSERT INTO page ({COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
