@@ -1,16 +1,15 @@
-"""The journal of a shard, with the links that travel between shards, and copies of its file."""
+"""The journal of a shard, with the links that travel between shards."""
 
 from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from time import sleep
-from typing import Final, NamedTuple
+from typing import Final
 
 from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
@@ -22,9 +21,6 @@ from tres_scrapy.run.job_file import SCHEMA
 from tres_scrapy.run.journal import Journal
 
 LENGTH: Final = "length of "  # in meta, before the name of an output file
-CHANGES: Final = "changes"  # in meta: how many transactions have changed the journal
-PAGES: Final = 64  # of the database that are copied at once, in less than a millisecond
-PAUSE: Final = 0.001  # seconds between two of these steps, in which the writer goes on
 
 
 class ShardJournal(Journal):
@@ -53,7 +49,6 @@ CREATE TABLE peer (
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.outbox = Outbox(database)
-        self.changes = int(self.noted(CHANGES) or 0)
         self._guests = 0  # pages of other shards that are saved
         self._lengths: dict[Path, int] = {}  # bytes of output files that are noted
 
@@ -94,20 +89,16 @@ CREATE TABLE peer (
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Cursor]:
         """Save what is written inside; batches that have arrived leave the outbox."""
-        before = self.database.total_changes
         try:
             with super().transaction() as cursor:
                 yield cursor
                 self.outbox.remove_arrived(cursor)
                 lengths = self._write_lengths(cursor)
-                changes = self.changes + (self.database.total_changes > before)
-                if changes > self.changes:
-                    cursor.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHANGES, changes))
         except BaseException:
             self.outbox.undo()
             raise
         self.outbox.keep()
-        self._lengths, self.changes = lengths, changes
+        self._lengths = lengths
 
     def restore_more(self, crawl: Crawl) -> None:
         """Restore which samples are pages of other shards, each with the path to it."""
@@ -132,47 +123,12 @@ CREATE TABLE peer (
         return lengths
 
 
-class Held(NamedTuple):
-    """What a journal holds: bookings, batches of links by their sender, and `changes`.
-
-    `lengths` are the bytes of the output files that belong to it, by their names.
-    """
-
-    steps: int
-    received: Mapping[int, int]
-    changes: int
-    lengths: Mapping[str, int]
-
-
-def back_up(
-    source: sqlite3.Connection, target: Path, check: Callable[[], None] = lambda: None
-) -> None:
-    """Copy a database to a new file, in small steps, while its connection goes on writing.
-
-    The copy is of one moment between two transactions. The connection may write in another thread
-    if it was opened for that. `check` is called after each step and may raise.
-    """
-
-    def pause(*progress: int) -> None:
-        check()
-        sleep(PAUSE)
-
-    target.unlink(missing_ok=True)
-    with closing(sqlite3.connect(target, isolation_level=None)) as copy:
-        copy.execute("PRAGMA journal_mode = OFF")  # a torn copy is never used
-        copy.execute("PRAGMA synchronous = OFF")
-        source.backup(copy, pages=PAGES, progress=pause, sleep=PAUSE)
-
-
-def held_in(journal: Path) -> Held:
-    """Return what the file of a journal holds that no process is writing."""
+def lengths_in(journal: Path) -> dict[str, int]:
+    """Return the bytes of the output files that belong to a copy of a journal, by their names."""
     with closing(sqlite3.connect(journal)) as connection:
-        ((steps,),) = connection.execute("SELECT count(*) FROM step")
-        received = dict(connection.execute("SELECT shard, received FROM peer"))
         meta = dict(connection.execute("SELECT name, value FROM meta"))
-    lengths = {
+    return {
         name.removeprefix(LENGTH): int(value)
         for name, value in meta.items()
         if name.startswith(LENGTH)
     }
-    return Held(int(steps), received, int(meta.get(CHANGES, 0)), lengths)
