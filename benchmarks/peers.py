@@ -83,13 +83,13 @@ def read_results(file: Path) -> list[dict[str, Any]]:
 
 def run_missing(options: argparse.Namespace, results: Path) -> int:
     """Do the runs that are not in the file of results, and return how many failed."""
-    done = {tuple(row[name] for name in IDENTITY) for row in read_results(results)}
     failed = 0
     with TemporaryDirectory(prefix="peers-") as place:
         for number, (program, job) in enumerate(jobs(options, Path(place))):
             version = program.version(job)
             identity = (program.name, job.topic, job.number, job.limit, version)
-            if identity in done:
+            done = read_results(results)  # each time: another command may add to it
+            if identity in {tuple(row[name] for name in IDENTITY) for row in done}:
                 continue
             folder = Path(place, str(number))
             folder.mkdir()

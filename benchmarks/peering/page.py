@@ -34,7 +34,7 @@ METHOD: Final = """\
   page is relevant if the labels of the web say so, whatever the crawler thinks. It counts once.
 - Each answer to a request counts, also "not found", previews of links and repeated requests. Only
   those for robots.txt do not; the last table shows them. Addresses with https are refused before
-  they count, for each program: this web has none.
+  they count, for each program: this web has no https.
 - Every program starts at the directory and is stopped after {limit:,} requests. Sixteen requests
   may be in flight where a program can do that. Answers come at once, and no program waits between
   requests.
@@ -67,6 +67,7 @@ def write_page(folder: Path, rows: Sequence[Row], command: str, note: str = "") 
     rows = [row for row in rows if row["limit"] == limit]
     version = {(row["program"], row["topic"]): row["version"] for row in rows}
     rows = [row for row in rows if row["version"] == version[row["program"], row["topic"]]]
+    rows = list({(row["program"], row["topic"], row["run"]): row for row in rows}.values())
     topics = list(dict.fromkeys(row["topic"] for row in rows))
     of = {each.name: [row for row in rows if row["program"] == each.name] for each in PROGRAMS}
     found = {name: chosen for name, chosen in of.items() if chosen}

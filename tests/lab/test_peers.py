@@ -143,6 +143,7 @@ def test_table_shows_pages_for_processor_time(page, tmp_path):
 def test_newest_result_of_run_counts(page, tmp_path):
     rows = [row("TRES, ten words", "food", [1] * n, version=str(n)) for n in (3, 5)]
     old = row("TRES, ten words", "food", [1] * 90, run=2, version="3")
+    rows.insert(0, row("TRES, ten words", "food", [1], version="5"))  # the same run, repeated
     text = written(page, tmp_path, old, *rows, row("TRES, ten words", "food", [1], limit=50))
     assert "| TRES, ten words | **5** | **5** | **5** |" in text
 
