@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from soup import FOOD, OTHER
 
-from tres_scrapy.page.text import tokenise
+from tres_scrapy.page.place import tokenise
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, _deviation, questions

@@ -129,11 +129,6 @@ class Page:
     feeds: tuple[str, ...] = ()  # RSS and Atom feeds that it names
 
 
-def tokenise(text: str) -> list[str]:
-    """Return the lower-case runs of two or more letters, of any script, in order."""
-    return WORD.findall(text.lower())
-
-
 def read_page(
     html: str,
     url: str,

@@ -17,12 +17,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
-from tres_scrapy.page.text import STOP_WORDS, tokenise
-from tres_scrapy.topic.classifier import TFIDF, BagOfWords, Calibration, sigmoid
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import STOP_WORDS
+from tres_scrapy.topic.classifier import (
+    FREQUENCIES,
+    RAREST_SHARE,
+    TFIDF,
+    Background,
+    BagOfWords,
+    Calibration,
+    WordVectors,
+    sigmoid,
+)
 from tres_scrapy.topic.fit import Bags, fit_correction, fit_line, fit_logistic, fit_mixture, lift
 from tres_scrapy.topic.keyword import KeywordError
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
-from tres_scrapy.topic.vectors import FREQUENCIES, RAREST_SHARE, Background, WordVectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
