@@ -77,7 +77,7 @@ def all_of(learner):
     none = np.zeros(len(hosts), dtype=np.float32)
     memory = [
         learner._hosts.logits(hosts).tolist(),
-        learner._hosts.gains(hosts, none, room).tolist(),
+        learner._hosts.gains(hosts, none, room, none > 0).tolist(),
     ]
     return (
         learner.model.state(),

@@ -30,7 +30,7 @@ def test_crawl_goes_on_without_its_disks(tmp_path):
     log, job = tmp_path / "log", tmp_path / "job"
     crawl = ShardedCrawl(tmp_path, *words(*more, "--web-log", str(log), pages=120))
     crawl.until(
-        lambda: list(tmp_path.glob("store/shard-0/manifest-*")) and served(log).total() > 40,
+        lambda: list(tmp_path.glob("store/shard-0/*.snapshot")) and served(log).total() > 40,
         "no snapshot comes",
     )
     for shard in owners(job / "shard-0"):

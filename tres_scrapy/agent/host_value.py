@@ -26,12 +26,15 @@ MISS: Final = 0.22  # after another page
 FRONT_MISS: Final = 0.5  # after a front page: many good hosts have one that is not relevant
 UNDECIDED: Final = 6  # fetches: then the record of a host and its links say what it is
 HUB: Final = 0.5  # of a host that a page opens, in hosts that are fetched now
-OTHERS: Final = 9  # hosts that are not good, believed before the first fetch
+# Of hosts first fetched by a link on an irrelevant or on a relevant page: how many are good, and
+# of how many, before the first fetch. Pages link to pages like themselves.
+SHARES: Final = ((1.0, 10.0), (3.0, 10.0))
 REACH: Final = 100  # hosts to try that are enough: more are not looked for
+HORIZON: Final = 10  # best links of known hosts: what the crawl would take otherwise
 FADE: Final = 0.95  # of what a fetch counts, at each further fetch of its host
 LEAST: Final = 0.05  # P(relevant) that some link always has
 _HOST: Final = np.dtype(
-    [("fetches", "f4"), ("relevant", "f4"), ("evidence", "f4"), ("opened", "f4")]
+    [("fetches", "f4"), ("relevant", "f4"), ("evidence", "f4"), ("opened", "f4"), ("kind", "i1")]
 )
 
 Hosts = NDArray[np.int32]
@@ -46,21 +49,31 @@ class HostValues:
 
     def __init__(self) -> None:
         self._hosts = Table(_HOST, capacity=64)
-        self._fetched = self._paying = 0  # hosts, of all
+        self._paying = [paying for paying, _ in SHARES]  # hosts, by kind: most of the last pages of
+        self._fetched = [fetched for _, fetched in SHARES]  # a paying one are relevant
+        self._visited = 0  # hosts
         self._known = 0  # hosts that were fetched or that links lead to
 
-    def note_fetch(self, host: int, reward: float, *, is_front: bool = False) -> None:
-        """Count a fetch of a host; `is_front` marks its front page."""
+    def note_fetch(
+        self, host: int, reward: float, *, is_front: bool = False, on_relevant: bool = False
+    ) -> None:
+        """Count a fetch of a host.
+
+        `is_front` marks its front page, `on_relevant` a page found by a link on a relevant one.
+        """
         self._hosts.grow(host + 1)
         self._known = max(self._known, host + 1)
         record = self._hosts
-        self._fetched += record["fetches"][host] == 0
-        self._paying -= self._pays(host)
+        if record["fetches"][host] == 0:
+            record["kind"][host] = on_relevant
+            self._fetched[on_relevant] += 1
+            self._visited += 1
+        kind, paid = record["kind"][host], self._pays(host)
         odds = HIT if reward > 0 else FRONT_MISS if is_front else MISS
         for name, value in (("fetches", 1), ("relevant", reward), ("evidence", np.log(odds))):
             record[name][host] = FADE * record[name][host] + value
         record["opened"][host] *= FADE
-        self._paying += self._pays(host)
+        self._paying[kind] += self._pays(host) - paid
 
     def note_outlinks(self, host: int, targets: Hosts) -> None:
         """Count the hosts that the page just fetched opens: no link has led to them before.
@@ -77,20 +90,30 @@ class HostValues:
         logits: Values = np.log((relevant + 0.5) / (fetches - relevant + 0.5))
         return logits
 
-    def gains(self, hosts: Hosts, p: Values, room: NDArray[np.int32]) -> Values:
+    def gains(
+        self,
+        hosts: Hosts,
+        p: Values,
+        room: NDArray[np.int32],
+        on_relevant: NDArray[np.bool_],
+    ) -> Values:
         """Return what the answers to links [n] teach, in relevant pages.
 
-        `p` [n] is P(relevant) of the links, `room` [n] how many pages their hosts may still give.
+        `p` [n] is P(relevant) of the links, `room` [n] how many pages their hosts may still give,
+        `on_relevant` [n] whether they stand on relevant pages.
         """
         fetches, evidence, opened = self._of(hosts, "fetches", "evidence", "opened")
-        best = float(p[fetches > COST - 1].max(initial=LEAST))
-        if best >= GOOD:
+        kind = self._hosts["kind"].take(hosts)
+        known = fetches > COST - 1
+        otherwise = _yield_of_best(hosts[known], p[known], room[known])
+        if otherwise >= GOOD:
             return np.zeros(len(hosts), dtype=np.float32)
-        at_stake = (GOOD - best) * np.minimum(room, STOCK) / COST
-        share = (self._paying + 1) / (self._fetched + 1 + OTHERS)
+        at_stake = (GOOD - otherwise) * np.minimum(room, STOCK) / COST
+        shares = np.array(self._paying) / np.array(self._fetched)
+        share = shares.take(np.where(fetches > 0, kind, on_relevant))
         good = sigmoid(np.log(share / (1 - share)) + evidence)
-        lack = max(0.0, 1 - (self._known - self._fetched) / REACH)  # of hosts to try
-        opens = HUB * lack * share * opened / (fetches + 1)
+        lack = max(0.0, 1 - (self._known - self._visited) / REACH)  # of hosts to try
+        opens = HUB * lack * shares[0] * opened / (fetches + 1)
         arms = np.where(fetches < UNDECIDED, good, 0) + opens
         values: Values = (at_stake * arms).astype(np.float32)
         return values
@@ -102,3 +125,13 @@ class HostValues:
     def _of(self, hosts: Hosts, *names: str) -> list[Values]:
         self._hosts.grow(int(hosts.max(initial=-1)) + 1)
         return [self._hosts[name].take(hosts) for name in names]
+
+
+def _yield_of_best(hosts: Hosts, p: Values, room: NDArray[np.int32]) -> float:
+    """Return the mean P(relevant) of the best HORIZON links; of a host, no more than its room."""
+    best = np.argsort(-p, kind="stable")
+    by_host = best[np.argsort(hosts[best], kind="stable")]  # of each host the best first
+    _, firsts, counts = np.unique(hosts[by_host], return_index=True, return_counts=True)
+    place = np.arange(len(hosts)) - np.repeat(firsts, counts)
+    taken = np.sort(p[by_host[place < room[by_host]]])[::-1][:HORIZON]
+    return float(np.append(np.maximum(taken, LEAST), np.full(HORIZON - len(taken), LEAST)).mean())

@@ -13,7 +13,7 @@ from tres_scrapy.agent.host_value import HostValues
 from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.frontier.column import Rows, Table
-from tres_scrapy.frontier.feature import LINK
+from tres_scrapy.frontier.feature import LINK, PARENT_REWARD
 from tres_scrapy.frontier.sampling import random_state, restore_random
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import CODES, Codes, url_codes
@@ -134,7 +134,8 @@ class LinkLearner:
         hosts = self._store["host"].take(rows)
         p = self._store["probability"].take(rows)
         room = self._store.ledger.pages_left(self._store["domain"].take(rows))
-        return self._hosts.gains(hosts, p, room)
+        on_relevant = self._store["static"][rows, PARENT_REWARD] > 0
+        return self._hosts.gains(hosts, p, room, on_relevant)
 
     def observe(self, experience: Experience) -> None:
         """Learn from an experience, and from some earlier ones again."""
@@ -257,7 +258,9 @@ class LinkLearner:
         self.rewarded[link.codes] += reward > 0
         where = urlsplit(self._store.url(row))
         is_front = where.path in {"", "/"} and not where.query
-        self._hosts.note_fetch(int(self._store["host"][row]), reward, is_front=is_front)
+        on_relevant = bool(x[PARENT_REWARD])
+        host = int(self._store["host"][row])
+        self._hosts.note_fetch(host, reward, is_front=is_front, on_relevant=on_relevant)
         parent = self._store["parent"][row]
         if parent != NO_PARENT:
             self._links["fetched"][parent] += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -78,10 +78,9 @@ def when_free(open_: Callable[[], Opened], seconds: float | None = None) -> Open
 class RayWire:
     """The calls of one shard to the other actors, which are found by their names."""
 
-    def __init__(self, shard: int, epoch: int, forks: Sequence[tuple[int, int]] = ()) -> None:
+    def __init__(self, shard: int, epoch: int) -> None:
         self._shard = shard
         self._epoch = epoch
-        self._forks = forks
         self._actors: dict[str, Any] = {}
 
     def report(self, status: Status) -> Future[Orders]:
@@ -101,16 +100,15 @@ class RayWire:
         self, first: int, transitions: list[bytes], seen: Version, *, asks: bool
     ) -> Future[Reply]:
         """Send transitions to the learner, from number `first` on, and ask for weights."""
-        given = self._shard, first, transitions, seen, asks
-        return self._call(LEARNER, "learn", *given, forks=self._forks)
+        return self._call(LEARNER, "learn", self._shard, first, transitions, seen, asks)
 
-    def _call(self, name: str, method: str, *arguments: object, **more: object) -> Future[Any]:
+    def _call(self, name: str, method: str, *arguments: object) -> Future[Any]:
         """Call an actor; the future fails if the actor is away."""
         try:
             if name not in self._actors:
                 self._actors[name] = ray.get_actor(name)
             remote = getattr(self._actors[name], method).remote
-            future: Future[Any] = remote(*arguments, **more).future()
+            future: Future[Any] = remote(*arguments).future()
         except Exception as error:  # Ray raises many kinds
             future = Future()
             future.set_exception(ConnectionError(f"{name}: {error}"))

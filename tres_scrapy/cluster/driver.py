@@ -108,11 +108,11 @@ class Driver:
         plan = self._plan
         plan.share()
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        place = here if plan.snapshots else "SPREAD"  # its file is on the disk of this node
+        place = here if plan.snapshots else "SPREAD"  # their files are on the disk of this node
         self._create(COORDINATOR, CoordinatorActor, plan, place=place)
         self._check(COORDINATOR, "overview")
         if plan.shards > 1:
-            self._create(LEARNER, LearnerActor, plan, self._setup)
+            self._create(LEARNER, LearnerActor, plan, self._setup, place=place)
             self._check(LEARNER, "figures")
         for shard in range(plan.shards):
             self._create(f"shard-{shard}", ShardActor, plan, shard, threads=THREADS)
@@ -167,7 +167,7 @@ class Driver:
 
     def _close(self) -> None:
         if LEARNER in self._actors:
-            self._ask(LEARNER, "end", seconds=closing_time(self._plan))
+            self._ask(LEARNER, "checkpoint", seconds=closing_time(self._plan))
         assert self._overview is not None
         if self._overview.statuses and not self._has_ended():
             logger.warning("Some shards did not end in time")

@@ -84,7 +84,6 @@ class Learner:
         self.steps = 0  # transitions learned
         self.hurried = 0  # of them from which the link model learned only once
         self.positions = [0] * shards
-        self._lines = [0] * shards  # the last fork of each shard that is known
         self._options = setup.learning
         self._agent = DoubleDQN(setup.agent, setup.seed, reward_expected(setup.learning))
         self._replay = TransitionReplay(setup.learning.replay_capacity)
@@ -93,26 +92,16 @@ class Learner:
         self._trainer = LinkTrainer(self._model, setup.links, setup.seed)
 
     def learn(self, shard: int, first: int, transitions: Sequence[bytes]) -> None:
-        """Learn the transitions of a shard from number `first` on, each of them once.
+        """Learn the transitions of a shard from number `first` on, each number once.
 
         If transitions before them are missing, nothing is learned: `positions` says what to send.
+        A shard that goes back to a snapshot uses some numbers again: what it did before counts.
         """
         known = self.positions[shard] - first
         new = transitions[known:] if known >= 0 else []
         for packed in new:
             self._learn(Transition.unpacked(packed), hurried=len(new) >= HURRIED_CALL)
             self.positions[shard] += 1
-
-    def follow(self, shard: int, forks: Sequence[tuple[int, int]]) -> None:
-        """Note that a shard went back, so that its transitions have other numbers.
-
-        `forks` are pairs that only grow: a number that rises with each fork, and how many
-        transitions the shard then had.
-        """
-        new = [place for fork, place in forks if fork > self._lines[shard]]
-        if new:
-            self.positions[shard] = min(self.positions[shard], *new)
-            self._lines[shard] = forks[-1][0]
 
     def has_news(self, steps: int) -> bool:
         """Return whether a shard that knows what was learned after `steps` should hear of it now.
@@ -147,7 +136,6 @@ class Learner:
             "updates": self._agent.updates,
             "hurried": self.hurried,
             "positions": self.positions,
-            "lines": self._lines,
             "random": random_state(self._random).decode(),
             "links": self._trainer.counts(),
         }
@@ -186,7 +174,6 @@ class Learner:
         self._trainer.seen = self._trainer.restore(head["links"])
         self.steps, self.hurried = head["steps"], head["hurried"]
         self.positions = head["positions"]
-        self._lines = head.get("lines", self._lines)  # older states have none
 
     def _learn(self, transition: Transition, *, hurried: bool) -> None:
         self.steps += 1

@@ -25,8 +25,7 @@ OWNER: Final = 32  # bits of a number below those that say which owner of a shar
 EVERY: Final = 2.0  # seconds between two deliveries to a shard
 DELIVERED: Final = 200  # batches of one delivery
 NEWS: Final = 0.1  # of the batches that a shard has: if more are new to it, it gets them at once
-FULL_OUTBOX: Final = 100 * 2**20  # bytes that others do not have, above which no page is fetched
-FULL_STORE: Final = 4 * FULL_OUTBOX  # the same for all that no snapshot of others holds
+FULL_OUTBOX: Final = 400 * 2**20  # bytes that others may lose, above which no page is fetched
 INQUIRY: Final = 5.0  # seconds between two questions about it
 
 
@@ -67,22 +66,6 @@ class Outbox:
         query = "SELECT number, value FROM outbox WHERE shard = ? AND number > ? ORDER BY number"
         found = self._connection.execute(f"{query} LIMIT ?", (shard, after, most))
         return [NumberedBatch(number, bytes(data)) for number, data in found]
-
-    def before(self, shard: int, number: int) -> int:
-        """Return the number of the batch to a shard before a number, 0 if that is not known.
-
-        The shard must have that batch before it takes this one.
-        """
-        if (number - 1) % (1 << OWNER):
-            return number - 1
-        query = "SELECT max(number) FROM outbox WHERE shard = ? AND number < ?"
-        (found,) = self._connection.execute(query, (shard, number)).fetchone()
-        return found or 0
-
-    def size_after(self, shard: int, number: int) -> int:
-        """Return the bytes of the batches to a shard with numbers above one."""
-        query = "SELECT coalesce(sum(length(value)), 0) FROM outbox WHERE shard = ? AND number > ?"
-        return int(self._connection.execute(query, (shard, number)).fetchone()[0])
 
     def arrived(self, shard: int, number: int) -> None:
         """Remove the batches to a shard up to a number, with the next transaction."""
@@ -164,33 +147,19 @@ class Delivery(NamedTuple):
 
 
 class Sender:
-    """Sends each batch once, and again if its receiver has lost it.
+    """Sends each batch once, and again if its receiver has lost it."""
 
-    `inquires` says whether a receiver may lose a batch until a snapshot holds it, so that it must
-    be asked later.
-    """
-
-    def __init__(self, outbox: Outbox, *, inquires: bool) -> None:
+    def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._inquires = inquires
         self._schedule = SendSchedule()
         self._sent: dict[int, int] = {}  # the last batch that another shard has
         self._durable: dict[int, int] = {}  # and that it cannot lose
         self._inquired: dict[int, float] = {}  # when it was asked
 
     @property
-    def is_large(self) -> bool:
-        """Whether the outbox holds so much that batches which are safe leave it at once."""
-        return self._outbox.size > FULL_OUTBOX
-
-    @property
     def is_full(self) -> bool:
         """Whether the outbox holds so much that no more pages should be fetched."""
-        if not self.is_large:
-            return False
-        outbox = self._outbox
-        unknown = sum(outbox.size_after(shard, self._sent.get(shard, 0)) for shard in outbox.sent)
-        return outbox.size > FULL_STORE or unknown > FULL_OUTBOX
+        return self._outbox.size > FULL_OUTBOX
 
     def next(self, shard: int, now: float) -> Delivery | None:
         """Return what is due to a shard at a time in seconds; raise ValueError if links are lost.
@@ -203,7 +172,8 @@ class Sender:
         batches = outbox.next(shard, last, DELIVERED) if has_turn else []
         if has_turn and not batches:  # all had arrived before this process began
             self._sent.setdefault(shard, outbox.sent[shard])
-        after = outbox.before(shard, batches[0].number) if batches else 0
+        first = batches[0].number if batches else 0
+        after = max(last, first - 1 if count_of(first) > 1 else 0)
         if after > last and shard in self._sent:
             raise ValueError(f"shard {shard} has lost links: it needs batch {last + 1} again")
         return Delivery(after, batches) if batches or self._asks(shard, now) else None
@@ -219,7 +189,7 @@ class Sender:
         return receipt.durable > before
 
     def _asks(self, shard: int, now: float) -> bool:
-        if not self._inquires or self._durable.get(shard, 0) >= self._sent.get(shard, 0):
+        if self._durable.get(shard, 0) >= self._sent.get(shard, 0):
             return False
         if now - self._inquired.get(shard, -inf) < INQUIRY:
             return False

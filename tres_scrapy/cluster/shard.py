@@ -37,6 +37,9 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.downloader.engine import requests_under_way, wake
+from tres_scrapy.export.archive import ENDING
+from tres_scrapy.export.csv_table import PAGES
+from tres_scrapy.export.output_file import beside
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
@@ -103,12 +106,10 @@ class Shard:
             # what is confirmed to another shard must be on the disk
             self._journal.survive_power_cuts()
         if self._snapshots is not None:
-            if self._snapshots.is_restored:
-                logger.info(
-                    "Restored from a snapshot after %d bookings", self._snapshots.forks[-1][1]
-                )
             self._outbox.begin(self._snapshots.epoch)
-            self._journal.note_lengths(self._snapshots.outputs)
+            output = self._session.output
+            files = output, beside(output, PAGES), beside(output, ENDING)
+            self._journal.note_lengths(files)
         self._session.listeners.append(self._booked)
         self._loop = create_looping_call(self._pulse)
         self._loop.start(PULSE, now=True)
@@ -121,7 +122,7 @@ class Shard:
     def spider_closed(self, spider: Spider) -> None:
         """Keep the last state, and report no more."""
         if self._snapshots is not None:
-            self._snapshots.stop()
+            self._snapshots.wait()
         if self._loop is not None:
             self._loop.stop()
             self._measured_at = 0.0  # measure all again
@@ -151,7 +152,7 @@ class Shard:
             hopeless=not crawl.leased and self._session.exhausted(now),
             sent=dict(outbox.sent),
             received=dict(outbox.received),
-            settled=self._snapshots is None or self._snapshots.holds(self._journal.changes),
+            settled=self._snapshots is None or self._snapshots.holds(self._journal.database),
             commands=self._obeyed,
             figures={
                 **self._figures,
@@ -218,7 +219,7 @@ class Shard:
 
     @cached_property
     def _sender(self) -> Sender:
-        return Sender(self._outbox, inquires=self._snapshots is not None)
+        return Sender(self._outbox)
 
     @property
     def _crawl(self) -> ShardCrawl:
@@ -248,7 +249,7 @@ class Shard:
         if late or crawl.pages + crawl.leased >= crawl.granted:
             self._guarded(self._report)
         if self._snapshots is not None:
-            self._guarded(self._take_snapshot)
+            self._guarded(partial(self._take_snapshot, at_once=False))
         if not self._is_alone:
             self._guarded(self._send_transitions)
             self._guarded(self._deliver_all)
@@ -264,10 +265,10 @@ class Shard:
             self._is_broken = True
             self._session.stop(BROKEN)
 
-    def _take_snapshot(self) -> None:
+    def _take_snapshot(self, *, at_once: bool) -> None:
         """Take a snapshot if it is time; stop if another process takes those of this shard."""
         assert self._snapshots is not None
-        self._snapshots.take_if_due(self._journal)
+        self._snapshots.take_if_due(self._journal.database, self._outbox, at_once=at_once)
         if self._snapshots.is_overtaken:
             self._end_replaced("its shard has another owner")
 
@@ -316,7 +317,7 @@ class Shard:
 
     def _arrived(self, shard: int, receipt: Receipt) -> None:
         has_gone = self._sender.arrived(shard, receipt)
-        if has_gone and self._sender.is_large:
+        if has_gone and self._sender.is_full:
             # removes them: a crawl that waits books nothing
             self._job.write(self._journal.save, self._crawl)
         self._deliver(shard)  # the next ones
@@ -335,7 +336,7 @@ class Shard:
             self._wake()
         crawl.grant(max(held, min(crawl.granted, limit)))
         if orders.settle and self._snapshots is not None:
-            self._snapshots.take_if_due(self._journal, at_once=True)
+            self._take_snapshot(at_once=True)
         if orders.finish:
             self.end(orders.finish)
 

@@ -8,22 +8,19 @@ import os
 import threading
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tres_scrapy.cluster.actor import ANSWER, RayWire, insist, when_free
 from tres_scrapy.cluster.coordinator import FAILED
-from tres_scrapy.cluster.line import note_owner, take_over
 from tres_scrapy.cluster.message import Receipt
 from tres_scrapy.cluster.outbox import NumberedBatch
 from tres_scrapy.cluster.plan import Plan
 from tres_scrapy.cluster.record_join import Part, Position, read_part
 from tres_scrapy.cluster.shard_journal import ShardJournal
-from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
-from tres_scrapy.report.record_path import SHARD
+from tres_scrapy.cluster.shard_snapshot import ShardSnapshots, take_over
+from tres_scrapy.cluster.snapshot_store import OvertakenError, SnapshotFolder, crawl_at
 from tres_scrapy.run.run_file import NAME
-
-if TYPE_CHECKING:
-    from tres_scrapy.cluster.shard_snapshot import ShardSnapshots
+from tres_scrapy.url.message import TresError
 
 OWNER: Final = 120.0  # seconds for the last owner of a shard, who may be cut off from us, to end
 BY_USER: Final = "closespider_"  # finish reasons of limits that the user has set
@@ -75,6 +72,9 @@ class ShardActor:
             snapshots = self._open_snapshots() if self._plan.snapshots else None
             epoch = snapshots.epoch if snapshots else insist("begin", self._number)
             reason = self._crawl(epoch, snapshots)
+        except OvertakenError as error:
+            self._end_overtaken(error)
+            return
         except Exception as error:
             logger.exception("Shard %d cannot run", self._number)
             insist("end", FAILED, f"shard {self._number}: {error or type(error).__name__}")
@@ -85,41 +85,32 @@ class ShardActor:
             log = self._plan.log(f"shard-{self._number}")
             insist("end", FAILED, f"shard {self._number} ended ({reason}): see {log}")
         if snapshots is not None and (snapshots.is_overtaken or not self._shard.is_replaced):
-            self._finish(snapshots)
-
-    def _finish(self, snapshots: ShardSnapshots) -> None:
-        """Take the last snapshot of a shard whose crawl is over."""
-        if snapshots.is_overtaken:
-            insist("overtaken", self._number, snapshots.epoch)
-            return
-        try:
-            snapshots.finish(self._plan.run)
-        except Exception as error:  # the disk, the storage: the driver says what is missing
-            logger.error("The last snapshot failed: %s", error)
-        if snapshots.is_overtaken:
-            insist("overtaken", self._number, snapshots.epoch)
+            try:
+                snapshots.finish(self._plan.run)
+            except OvertakenError as error:
+                self._end_overtaken(error)
+            except Exception as error:  # the disk, the storage: the driver says what is missing
+                logger.error("The last snapshot failed: %s", error)
 
     def _open_snapshots(self) -> ShardSnapshots:
         """Become the owner of the shard's snapshots, and bring its folder to the last state."""
-        from tres_scrapy.cluster.shard_snapshot import ShardSnapshots  # noqa: PLC0415 - loads Scrapy
-
         plan, number = self._plan, self._number
-        store = SnapshotStore(plan.snapshots)
-        if not store.holds(plan.run):
-            raise SnapshotError(
+        if crawl_at(plan.snapshots).get("run") != plan.run:
+            raise TresError(
                 f"--snapshots {plan.snapshots} is another place on this node, or the crawl was "
                 "started again elsewhere"
             )
         plan.log("any").parent.mkdir(parents=True, exist_ok=True)
-        folder, stored = plan.folder(number), store.folder(f"{SHARD}{number}")
+        folder = plan.folder(number)
         if (folder / NAME).exists():
             when_free(partial(ShardJournal.check, folder, {}), OWNER)
-        before = stored.highest()
-        epoch = insist("begin", number, before)
-        note_owner(folder, epoch, before)
-        stored.claim(epoch)
-        line = take_over(folder, stored, epoch)
-        return ShardSnapshots(folder, stored, line, epoch, plan.interval)
+        snapshots = SnapshotFolder(f"{plan.snapshots}/{folder.name}")
+        take_over(folder, snapshots, partial(insist, "begin", number))
+        return ShardSnapshots(folder, snapshots, plan.interval)
+
+    def _end_overtaken(self, error: OvertakenError) -> None:
+        """End the crawl, unless the newer owner belongs to it."""
+        insist("overtaken", self._number, error.epoch)
 
     def _crawl(self, epoch: int, snapshots: ShardSnapshots | None) -> str | None:
         """Crawl until the coordinator ends it; return why it ended if it ended by itself."""
@@ -140,8 +131,7 @@ class ShardActor:
         settings.setdict(plan.settings_of(number), priority="cmdline")
         process = AsyncCrawlerProcess(settings)
         crawler = process.create_crawler(TresSpider)
-        wire = RayWire(number, epoch, snapshots.forks if snapshots else ())
-        shard = Shard(crawler, wire, number, plan.shards, snapshots)
+        shard = Shard(crawler, RayWire(number, epoch), number, plan.shards, snapshots)
         crawling = process.crawl(crawler, **plan.arguments_of(number))
         from twisted.internet import reactor  # noqa: PLC0415
 
@@ -151,5 +141,5 @@ class ShardActor:
             raise error
         assert crawler.stats is not None
         if shard.last is not None and not shard.is_replaced:
-            wire.close(shard.last)
+            RayWire(number, epoch).close(shard.last)
         return None if shard.is_ordered else str(crawler.stats.get_value("finish_reason"))

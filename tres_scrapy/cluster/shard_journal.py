@@ -1,15 +1,14 @@
-"""The journal of a shard, with the links that travel between shards, and copies of its file."""
+"""The journal of a shard, with the links that travel between shards."""
 
 from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from time import sleep
-from typing import Final, NamedTuple
+from typing import Final
 
 from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
@@ -20,9 +19,6 @@ from tres_scrapy.run.database import Database
 from tres_scrapy.run.journal import Journal
 
 LENGTH: Final = "length of "  # in meta, before the name of an output file
-CHANGES: Final = "changes"  # in meta: how many transactions have changed the journal
-PAGES: Final = 64  # of the database that are copied at once, in less than a millisecond
-PAUSE: Final = 0.001  # seconds between two of these steps, in which the writer goes on
 
 
 class ShardJournal(Journal):
@@ -33,11 +29,9 @@ class ShardJournal(Journal):
     ) -> None:
         super().__init__(database, is_durable=is_durable, keeps_texts=keeps_texts)
         self.outbox = Outbox(database)
-        self.changes = int(self.noted(CHANGES) or 0)
         self._guests = 0  # pages of other shards that are saved
         self._lengths: dict[Path, int] = {}  # bytes of output files that are noted
-        self._next = 0, self._lengths, self.changes  # all three after the next commit
-        self._total = database.total_changes
+        self._next = 0, self._lengths  # both after the next commit
 
     def survive_power_cuts(self) -> None:
         """Wait for the disk at each transaction from now on."""
@@ -60,8 +54,7 @@ class ShardJournal(Journal):
         """Save what was written; batches that have arrived leave the outbox."""
         super().commit()
         self.outbox.keep()
-        self._guests, self._lengths, self.changes = self._next
-        self._total = self.database.total_changes
+        self._guests, self._lengths = self._next
 
     def _undo(self) -> None:
         super()._undo()
@@ -81,10 +74,7 @@ class ShardJournal(Journal):
             self.outbox.send(cursor, crawl.router.take())
         self.outbox.remove_arrived(cursor)
         lengths = self._write_lengths(cursor)
-        changes = self.changes + (self.database.total_changes > self._total)
-        if changes > self.changes:
-            cursor.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHANGES, changes))
-        self._next = guests, lengths, changes
+        self._next = guests, lengths
 
     def restore_more(self, crawl: Crawl) -> None:
         """Restore which samples are pages of other shards, each with the path to it."""
@@ -109,47 +99,12 @@ class ShardJournal(Journal):
         return lengths
 
 
-class Held(NamedTuple):
-    """What a journal holds: bookings, batches of links by their sender, and `changes`.
-
-    `lengths` are the bytes of the output files that belong to it, by their names.
-    """
-
-    steps: int
-    received: Mapping[int, int]
-    changes: int
-    lengths: Mapping[str, int]
-
-
-def back_up(
-    source: sqlite3.Connection, target: Path, check: Callable[[], None] = lambda: None
-) -> None:
-    """Copy a database to a new file, in small steps, while its connection goes on writing.
-
-    The copy is of one moment between two transactions. The connection may write in another thread
-    if it was opened for that. `check` is called after each step and may raise.
-    """
-
-    def pause(*progress: int) -> None:
-        check()
-        sleep(PAUSE)
-
-    target.unlink(missing_ok=True)
-    with closing(sqlite3.connect(target, isolation_level=None)) as copy:
-        copy.execute("PRAGMA journal_mode = OFF")  # a torn copy is never used
-        copy.execute("PRAGMA synchronous = OFF")
-        source.backup(copy, pages=PAGES, progress=pause, sleep=PAUSE)
-
-
-def held_in(journal: Path) -> Held:
-    """Return what the file of a journal holds that no process is writing."""
+def lengths_in(journal: Path) -> dict[str, int]:
+    """Return the bytes of the output files that belong to a copy of a journal, by their names."""
     with closing(sqlite3.connect(journal)) as connection:
-        ((steps,),) = connection.execute("SELECT count(*) FROM page")
-        received = dict(connection.execute("SELECT shard, received FROM peer"))
         meta = dict(connection.execute("SELECT name, value FROM meta"))
-    lengths = {
+    return {
         name.removeprefix(LENGTH): int(value)
         for name, value in meta.items()
         if name.startswith(LENGTH)
     }
-    return Held(int(steps), received, int(meta.get(CHANGES, 0)), lengths)

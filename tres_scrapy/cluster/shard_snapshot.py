@@ -1,4 +1,4 @@
-"""Takes snapshots of a shard while it crawls, in another thread."""
+"""Snapshots of a shard: taken while it crawls, in another thread, and brought to its next owner."""
 
 from __future__ import annotations
 
@@ -6,26 +6,25 @@ import logging
 import shutil
 import sqlite3
 import threading
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
 
-from tres_scrapy.cluster.line import FILE, LINE, RUN, STEPS, Line
-from tres_scrapy.cluster.plan import OUTPUT
-from tres_scrapy.cluster.shard_journal import Held, ShardJournal, back_up, held_in
-from tres_scrapy.cluster.snapshot_store import OvertakenError, SnapshotError, SnapshotFolder
-from tres_scrapy.export.archive import ENDING
-from tres_scrapy.export.csv_table import PAGES
-from tres_scrapy.export.output_file import beside
+from tres_scrapy.cluster.outbox import Outbox
+from tres_scrapy.cluster.shard_journal import lengths_in
+from tres_scrapy.cluster.snapshot_store import OvertakenError, SnapshotFolder
 from tres_scrapy.report.record_path import PART
 from tres_scrapy.run.run_file import NAME
+from tres_scrapy.url.message import TresError
+from tres_scrapy.url.whole_file import whole_file
 
+EPOCHS: Final = "epochs"  # the file in the folder of a shard that names its owners
 COST: Final = 4  # the next snapshot begins after this many times what the last one took
 AGAIN: Final = 5.0  # seconds after which a snapshot that failed is tried again
-LAST: Final = 300.0  # seconds in which the last one must succeed
-NOTHING: Final = Held(-1, {}, -1, {})
+STEP: Final = 64  # pages of a database that are copied at once, in less than a millisecond
+PAUSE: Final = 0.001  # seconds between two of these steps, in which the writer goes on
 
 logger = logging.getLogger(__name__)
 
@@ -33,38 +32,21 @@ logger = logging.getLogger(__name__)
 class ShardSnapshots:
     """Copies a shard to its snapshots every `period` seconds, or less often if that takes long.
 
-    `take_if_due` and `stop` are called in the reactor, `finish` when the crawl is over.
+    `take_if_due` and `wait` are called in the reactor, `finish` when the crawl is over.
     """
 
-    def __init__(
-        self, folder: Path, snapshots: SnapshotFolder, line: Line, epoch: int, period: float
-    ) -> None:
-        self.epoch = epoch
-        self.forks = line.forks
+    def __init__(self, folder: Path, snapshots: SnapshotFolder, period: float) -> None:
+        self.epoch = snapshots.epoch
         self.is_overtaken = False
         self.error = ""  # why the last snapshot failed
         self._folder = folder
-        self._part = folder / f"snapshot{PART}"
         self._snapshots = snapshots
-        self._line = line
         self._period = period
-        self._durable = NOTHING  # what the last snapshot holds
-        self._due = monotonic() + period
+        self._durable: dict[int, int] = {}  # by sender, the last batch that a snapshot holds
+        self._held = -1  # changes of the journal that the last snapshot holds
         self._taken = monotonic()  # when the last snapshot was
-        self._thread: threading.Thread | None = None
-        self._copied = threading.Event()  # whether the journal is not being copied
-        self._stopping = False
-
-    @property
-    def is_restored(self) -> bool:
-        """Whether this owner began with a snapshot."""
-        return bool(self.forks) and self.forks[-1][0] == self.epoch and bool(self.forks[-1][1])
-
-    @property
-    def outputs(self) -> list[Path]:
-        """The files of a shard that only grow, some of which may not exist."""
-        output = self._folder / OUTPUT
-        return [output, beside(output, PAGES), beside(output, ENDING)]
+        self._due = self._taken + period
+        self._thread = threading.Thread()
 
     @property
     def age(self) -> float:
@@ -73,94 +55,145 @@ class ShardSnapshots:
 
     def durable(self, sender: int) -> int:
         """Return the number of the last batch of a shard that a snapshot holds."""
-        return self._durable.received.get(sender, 0)
+        return self._durable.get(sender, 0)
 
-    def holds(self, changes: int) -> bool:
-        """Return whether the last snapshot holds the journal after so many changes."""
-        return self._durable.changes == changes
+    def holds(self, journal: sqlite3.Connection) -> bool:
+        """Return whether the last snapshot holds all that a journal does."""
+        return self._held == journal.total_changes
 
-    def take_if_due(self, journal: ShardJournal, *, at_once: bool = False) -> None:
+    def take_if_due(
+        self, journal: sqlite3.Connection, outbox: Outbox, *, at_once: bool = False
+    ) -> None:
         """Begin a snapshot if it is time, or `at_once` if the last one is not of this state."""
-        if self._stopping or (self._thread is not None and self._thread.is_alive()):
-            return
-        wanted = at_once and not self.error and not self.holds(journal.changes)
-        if wanted or monotonic() >= self._due:
-            self._due = monotonic() + AGAIN  # unless it succeeds
-            self._copied.clear()
-            self._thread = threading.Thread(
-                target=self._run, args=(journal.database,), name="tres-snapshot", daemon=True
-            )
+        wanted = at_once and not self.error and not self.holds(journal)
+        if not self._thread.is_alive() and (wanted or monotonic() >= self._due):
+            given = journal, journal.total_changes, dict(outbox.received)
+            self._thread = threading.Thread(target=self._run, args=given, daemon=True)
             self._thread.start()
 
-    def stop(self) -> None:
-        """End a snapshot that is being taken, before the journal is closed."""
-        self._stopping = True
-        if self._thread is not None:
-            self._copied.wait()
+    def wait(self) -> None:
+        """Wait for a snapshot that is being taken, before the journal is closed."""
+        if self._thread.is_alive():
+            self._thread.join()
 
     def finish(self, run: str) -> None:
-        """Take the last snapshot of a crawl that is over; raise SnapshotError.
+        """Take the last snapshot of a crawl that is over, with all files; raise an error.
 
         `run` is noted in it, by which the driver knows that it has everything.
         """
-        if self._thread is not None:
-            self._thread.join()
-        until, self._stopping = monotonic() + LAST, False
-        while not self.is_overtaken:
-            try:
-                with closing(sqlite3.connect(self._folder / NAME)) as journal:
-                    self._take(journal, run)
-                shutil.rmtree(self._part, ignore_errors=True)
-                return
-            except OvertakenError:
-                self.is_overtaken = True
-            except SnapshotError as error:
-                if monotonic() > until:
-                    raise
-                logger.error("The last snapshot failed and is tried again: %s", error)
-                sleep(AGAIN)
+        with closing(sqlite3.connect(self._folder / NAME)) as journal:
+            self._take(journal, run)
 
-    def _run(self, journal: sqlite3.Connection) -> None:
+    def _run(self, journal: sqlite3.Connection, changes: int, received: dict[int, int]) -> None:
         begun = monotonic()
         try:
             self._take(journal)
-            shutil.rmtree(self._part, ignore_errors=True)
-            end, self.error = monotonic(), ""
-            self._taken = end
-            self._due = max(begun + self._period, end + COST * (end - begun))
+            self._held, self._durable, self.error = changes, received, ""
+            self._taken = monotonic()
+            self._due = max(begun + self._period, self._taken + COST * (self._taken - begun))
         except OvertakenError:
             self.is_overtaken = True
         except Exception as error:  # the disk, the storage
-            if not self._stopping:
-                self.error = str(error) or type(error).__name__
-                logger.error("No snapshot, it is tried again in %.0f s: %s", AGAIN, error)
-        finally:
-            self._copied.set()
+            self._due, self.error = monotonic() + AGAIN, str(error) or type(error).__name__
+            logger.error("No snapshot, it is tried again in %.0f s: %s", AGAIN, error)
 
     def _take(self, journal: sqlite3.Connection, run: str = "") -> None:
         """Copy the file of the run and send it with what has grown."""
-        part = self._part
+        part = self._folder / f"snapshot{PART}"
         part.mkdir(exist_ok=True)
-        back_up(journal, part / NAME, self._check)
-        self._copied.set()
-        held = held_in(part / NAME)
+        back_up(journal, part / NAME)
         files: dict[str, tuple[Path, int | None]] = {NAME: (part / NAME, None)}
-        files |= self._rest() if run else self._grown(held.lengths)
-        facts = {LINE: self._line.facts, STEPS: held.steps, RUN: run}
-        self._snapshots.write(files, facts, self._check)
-        self._durable = held
+        if run:
+            rest = [file for file in self._folder.iterdir() if file.is_file()]
+            others = NAME, EPOCHS
+            files |= {file.name: (file, None) for file in rest if not file.name.startswith(others)}
+        else:
+            lengths = lengths_in(part / NAME)
+            files |= {name: (self._folder / name, size) for name, size in lengths.items() if size}
+        self._snapshots.write(files, run)
+        shutil.rmtree(part)
 
-    def _grown(self, lengths: Mapping[str, int]) -> dict[str, tuple[Path, int | None]]:
-        return {
-            file.name: (file, lengths[file.name]) for file in self.outputs if lengths.get(file.name)
-        }
 
-    def _rest(self) -> dict[str, tuple[Path, int | None]]:
-        """Return the files of a shard that has ended, beside that of its run."""
-        others = (NAME, FILE)
-        found = [file for file in self._folder.iterdir() if file.is_file()]
-        return {file.name: (file, None) for file in found if not file.name.startswith(others)}
+def back_up(source: sqlite3.Connection, target: Path) -> None:
+    """Copy a database to a new file, in small steps, while its connection goes on writing.
 
-    def _check(self) -> None:
-        if self._stopping:
-            raise InterruptedError("the crawl ends")
+    The copy is of one moment between two transactions. The connection may write in another thread
+    if it was opened for that.
+    """
+    target.unlink(missing_ok=True)
+    with closing(sqlite3.connect(target, isolation_level=None)) as copy:
+        copy.execute("PRAGMA journal_mode = OFF")  # a torn copy is never used
+        copy.execute("PRAGMA synchronous = OFF")
+        source.backup(copy, pages=STEP, progress=lambda *_: sleep(PAUSE), sleep=PAUSE)
+
+
+def epochs_of(folder: Path) -> set[int]:
+    """Return which owners of a shard have begun with the journal in a folder, one after the other.
+
+    That of a crawl which never had snapshots has an owner 0; without a journal there is none.
+    """
+    if not (folder / NAME).exists():
+        return set()
+    file = folder / EPOCHS
+    return set(map(int, file.read_text().split())) if file.exists() else {0}
+
+
+def take_over(folder: Path, snapshots: SnapshotFolder, begin: Callable[[int], int]) -> None:
+    """Bring the folder of a shard to the last state that counts, for a new owner.
+
+    `begin` returns the owner's epoch, above a number. The state that counts is that on this disk
+    if no other owner has begun since it was brought here; else it is the last snapshot: the other
+    may have sent links, under higher numbers than those that wait on this disk. Raise TresError if
+    a journal is there that has nothing to do with the snapshots, OvertakenError with a newer owner.
+    """
+    own = epochs_of(folder)
+    epoch = begin(max(own | snapshots.epochs(), default=0))
+    if own:  # noted first: if the claim fails, this disk still holds the last state
+        _note(folder, own | {epoch})
+    snapshots.claim(epoch)
+    others = snapshots.epochs() - own - {epoch}
+    if own and max(others, default=-1) < min(own):
+        _note(folder, {epoch})
+        return
+    if 0 in own:
+        raise TresError(
+            f"{folder} holds another crawl than the snapshots in {snapshots.url}: give another "
+            "directory"
+        )
+    snapshot = snapshots.latest()
+    with _replaced(folder) as part:
+        if snapshot is not None:
+            snapshots.fetch(snapshot, part)
+        _note(part, {epoch})
+
+
+def gather(folder: Path, snapshots: SnapshotFolder, run: str) -> bool:
+    """Fetch what a shard has written until it ended, unless it is here.
+
+    Return False if it has not taken its last snapshot in a run of the crawl.
+    """
+    snapshot = snapshots.latest()
+    if snapshot is None or snapshot.run != run:
+        return False
+    if snapshot.epoch not in epochs_of(folder):
+        with _replaced(folder) as part:
+            snapshots.fetch(snapshot, part)
+            _note(part, {snapshot.epoch})
+    return True
+
+
+def _note(folder: Path, epochs: set[int]) -> None:
+    with whole_file(folder / EPOCHS) as file:
+        file.write(" ".join(map(str, sorted(epochs))).encode())
+
+
+@contextmanager
+def _replaced(folder: Path) -> Iterator[Path]:
+    """Replace a folder by a new one at once, when all is written to that."""
+    part = folder.with_name(f"{folder.name}{PART}")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    yield part
+    (folder / NAME).unlink(missing_ok=True)  # first: without its epochs it would be another crawl
+    shutil.rmtree(folder, ignore_errors=True)
+    part.rename(folder)

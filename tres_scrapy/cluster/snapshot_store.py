@@ -1,8 +1,8 @@
-"""Snapshots of the parts of a crawl in a storage that all nodes reach, such as s3://.
+"""Snapshots of the shards of a crawl in a storage that all nodes reach, such as s3://.
 
 Files are cut into blocks, named by their contents, so that a block that has not changed is not
-sent again. A manifest names the blocks of a snapshot and is written last. The latest manifest is
-that of the highest epoch: an owner of a lower epoch cannot replace it.
+sent again. A list names the blocks of a snapshot and is written last. All names begin with the
+epoch of their owner: the latest snapshot is that of the highest epoch.
 
 An owner first leaves its claim, then looks for the latest snapshot. It writes a snapshot, then
 looks for claims: without a newer one, each newer owner will find this snapshot, so that what it
@@ -14,12 +14,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import fsspec
 
@@ -27,216 +26,159 @@ from tres_scrapy.url.message import TresError
 
 BLOCK: Final = 2**20  # bytes
 CRAWL: Final = "crawl.json"
-CLAIM: Final = "claim"
-MANIFEST: Final = "manifest"
-
-
-class SnapshotError(TresError):
-    """Raised with a one-line reason when a storage cannot be used, or what it holds is damaged."""
+CLAIM, SNAPSHOT = ".claim", ".snapshot"  # ends of names
+EPOCH: Final = 10  # digits of an epoch
 
 
 class OvertakenError(TresError):
-    """Raised when another process has become the owner."""
+    """Raised when an owner, that of an `epoch`, has been followed by another process."""
+
+    def __init__(self, url: str, epoch: int) -> None:
+        super().__init__(f"{url} has another owner")
+        self.epoch = epoch
 
 
-@dataclass(frozen=True)
-class Manifest:
-    """A snapshot: the names of the blocks of each file, and facts about it."""
+class Snapshot(NamedTuple):
+    """The names of the blocks of each file, and the run of the crawl that ended with it, or ""."""
 
     epoch: int
-    number: int
     files: Mapping[str, list[str]]
-    facts: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """Its name; those of later ones are greater."""
-        return f"{MANIFEST}-{self.epoch:010d}-{self.number:010d}"
-
-    @property
-    def blocks(self) -> set[str]:
-        """The names of all blocks."""
-        return {name for blocks in self.files.values() for name in blocks}
-
-    def packed(self) -> bytes:
-        """Return it as bytes, which begin with a hash of the rest."""
-        data = json.dumps([self.epoch, self.number, self.files, self.facts]).encode()
-        return _hash(data).encode() + b"\n" + data
-
-    @classmethod
-    def unpacked(cls, data: bytes) -> Manifest | None:
-        """Return the manifest that was packed, None if it is torn."""
-        head, _, rest = data.partition(b"\n")
-        if head.decode(errors="replace") != _hash(rest):
-            return None
-        return cls(*json.loads(rest))
+    run: str
 
 
-class SnapshotStore:
-    """The storage of a crawl at a URL of fsspec; raise SnapshotError if it cannot be used."""
+def crawl_at(url: str) -> dict[str, Any]:
+    """Return the identity and the last `run` of the crawl at a URL, empty without one."""
+    files, path = fsspec.core.url_to_fs(f"{url}/{CRAWL}")
+    files.invalidate_cache()
+    data = files.cat_file(path) if files.exists(path) else b"{}"
+    try:
+        return dict(json.loads(data))
+    except (ValueError, TypeError):
+        raise TresError(f"--snapshots {url}: {CRAWL} is not a file of TRES") from None
 
-    def __init__(self, url: str) -> None:
-        self.url = url
-        with _named(url):
-            self._files, self._root = fsspec.core.url_to_fs(url)
 
-    def check(self, identity: Mapping[str, str]) -> None:
-        """Raise SnapshotError if another crawl than `identity` is there, or nothing can be."""
-        found = self._crawl()
-        for name, value in identity.items() if found["identity"] else ():
-            before = found["identity"].get(name)
-            if before != value:
-                raise SnapshotError(
-                    f"--snapshots {self.url} holds a crawl with {name} {before!r}, not {value!r}: "
-                    "give another URL"
+def begin_run(url: str, identity: Mapping[str, str], run: str) -> None:
+    """Note that a run of a crawl begins; raise TresError if that is not possible at the URL."""
+    try:
+        found = crawl_at(url)
+        for name, value in identity.items() if found else ():
+            if found.get(name) != value:
+                raise TresError(
+                    f"--snapshots {url} holds a crawl with {name} {found.get(name)!r}, not "
+                    f"{value!r}: give another URL"
                 )
-        with _named(self.url):
-            _make(self._files, self._root)
-            probe = f"{self._root}/probe-{secrets.token_hex(8)}"
-            self._files.pipe_file(probe, b"1")
-            self._files.rm(probe)
-
-    def begin(self, identity: Mapping[str, str], run: str) -> None:
-        """Note that a run of a crawl begins; raise SnapshotError."""
-        with _named(self.url):
-            data = json.dumps({"identity": dict(identity), "run": run}).encode()
-            self._files.pipe_file(f"{self._root}/{CRAWL}", data)
-
-    def holds(self, run: str) -> bool:
-        """Return whether a run of a crawl has begun here."""
-        return bool(self._crawl().get("run") == run)
-
-    def folder(self, name: str) -> SnapshotFolder:
-        """Return the folder of a part of the crawl, such as shard-0."""
-        return SnapshotFolder(self._files, f"{self._root}/{name}", f"{self.url}/{name}")
-
-    def _crawl(self) -> dict[str, Any]:
-        with _named(self.url):
-            self._files.invalidate_cache()
-            path = f"{self._root}/{CRAWL}"
-            text = self._files.cat_file(path) if self._files.exists(path) else b"{}"
-            try:
-                found = dict(json.loads(text))
-                found["identity"] = dict(found.get("identity", {}))
-            except (ValueError, TypeError):
-                raise ValueError(f"{CRAWL} there is not a file of TRES") from None
-            return found
+        files, path = fsspec.core.url_to_fs(url)
+        _make(files, path)
+        files.pipe_file(f"{path}/{CRAWL}", json.dumps({**identity, "run": run}).encode())
+    except TresError:
+        raise
+    except Exception as error:  # libraries raise many kinds
+        text = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise TresError(f"--snapshots {url}: {text}") from error
 
 
 class SnapshotFolder:
-    """The snapshots of one part of a crawl, for one owner."""
+    """The snapshots of one shard, for one owner; any error of a library may be raised."""
 
-    def __init__(self, files: Any, path: str, url: str) -> None:
+    epoch = 0
+    _claim = ""
+    _number = 0  # of snapshots
+
+    def __init__(self, url: str) -> None:
         self.url = url
-        self._files = files
-        self._path = path
-        self._claim = ""
-        self._epoch = self._number = 0
+        self._files, self._path = fsspec.core.url_to_fs(url)
         self._known: dict[str, str] = {}  # names of blocks of the last snapshot, by their hashes
 
-    def highest(self) -> int:
-        """Return the highest epoch of an owner, 0 without any."""
-        return max(map(_epoch_of, self._names(CLAIM, MANIFEST)), default=0)
+    def epochs(self) -> set[int]:
+        """Return the epochs of all owners that are known."""
+        return {int(name[:EPOCH]) for name in self._names()}
 
     def claim(self, epoch: int) -> None:
-        """Become the owner with an epoch."""
-        self._epoch, self._claim = epoch, f"{CLAIM}-{epoch:010d}-{secrets.token_hex(8)}"
-        with _named(self.url):
-            _make(self._files, self._path)
-            _make(self._files, f"{self._path}/blocks")
-            self._files.pipe_file(f"{self._path}/{self._claim}", b"1")
+        """Become the owner with an epoch; raise OvertakenError if a newer one is known."""
+        self.epoch = epoch
+        self._claim = self._name(f"{secrets.token_hex(8)}{CLAIM}")
+        _make(self._files, self._path)
+        self._put(self._claim, b"1")
+        self._former()
 
-    def latest(self) -> Manifest | None:
-        """Return the latest snapshot, None without any."""
-        for name in sorted(self._names(MANIFEST), reverse=True):
-            with _named(self.url):
-                manifest = Manifest.unpacked(self._files.cat_file(f"{self._path}/{name}"))
-            if manifest is not None:
-                self._know(manifest)
-                return manifest
+    def latest(self) -> Snapshot | None:
+        """Return the latest snapshot that is whole, None without any."""
+        for name in sorted(self._names(), reverse=True):
+            if name.endswith(SNAPSHOT):
+                data = self._get(name)
+                with suppress(ValueError):  # it is torn
+                    snapshot = Snapshot(int(name[:EPOCH]), *json.loads(data))
+                    self._know(snapshot.files)
+                    return snapshot
         return None
 
-    def write(
-        self,
-        files: Mapping[str, tuple[Path, int | None]],
-        facts: Mapping[str, Any],
-        check: Callable[[], None] = lambda: None,
-    ) -> Manifest:
+    def write(self, files: Mapping[str, tuple[Path, int | None]], run: str = "") -> None:
         """Write a snapshot of files, or of so many of their first bytes; then remove older ones.
 
         Raise OvertakenError if there is a newer owner: then the snapshot counts for nothing.
-        `check` is called before each block and may raise.
         """
-        sent = {name: list(self._send(*file, check)) for name, file in files.items()}
+        sent = {name: list(self._send(*file)) for name, file in files.items()}
         self._number += 1
-        manifest = Manifest(self._epoch, self._number, sent, facts)
-        with _named(self.url):
-            self._files.pipe_file(f"{self._path}/{manifest.name}", manifest.packed())
-        claims = set(self._names(CLAIM)) - {self._claim}
-        if any(_epoch_of(claim) >= self._epoch for claim in claims):
-            raise OvertakenError(f"{self.url} has another owner")
-        self._know(manifest)
-        self._remove_others(manifest)
-        return manifest
+        name = self._name(f"{self._number:010d}{SNAPSHOT}")
+        self._put(name, json.dumps([sent, run]).encode())
+        former = self._former()
+        self._know(sent)
+        if old := former - {*self._known.values(), name}:
+            self._files.rm([f"{self._path}/{each}" for each in old])
 
-    def fetch(
-        self, manifest: Manifest, folder: Path, without: frozenset[str] = frozenset()
-    ) -> None:
-        """Write the files of a snapshot to a folder; raise SnapshotError if it is damaged."""
-        for name in manifest.files.keys() - without:
+    def fetch(self, snapshot: Snapshot, folder: Path) -> None:
+        """Write the files of a snapshot to a folder; raise TresError if it is damaged."""
+        for name, blocks in snapshot.files.items():
             with (folder / Path(name).name).open("wb") as file:
-                for block in manifest.files[name]:
-                    file.write(self._block(block))
+                for block in blocks:
+                    data = self._get(block)
+                    if _hash(data) != _hash_in(block):
+                        raise TresError(f"{self.url} is damaged: block {block}")
+                    file.write(data)
 
-    def _send(self, path: Path, size: int | None, check: Callable[[], None]) -> Iterator[str]:
+    def _send(self, path: Path, size: int | None) -> Iterator[str]:
         """Send the blocks of a file that are not there; yield the names of all."""
         with path.open("rb") as file:
             left = os.fstat(file.fileno()).st_size if size is None else size
             while left > 0:
-                check()
                 data = file.read(min(left, BLOCK))
                 if not data:
                     raise OSError(f"{path} is shorter than it was")
                 left -= len(data)
                 digest = _hash(data)
                 if digest not in self._known:
-                    name = f"{self._epoch:010d}-{digest}"
-                    with _named(self.url):
-                        self._files.pipe_file(f"{self._path}/blocks/{name}", data)
-                    self._known[digest] = name
+                    self._put(self._name(digest), data)
+                    self._known[digest] = self._name(digest)
                 yield self._known[digest]
 
-    def _block(self, name: str) -> bytes:
-        with _named(self.url):
-            data = bytes(self._files.cat_file(f"{self._path}/blocks/{name}"))
-        if _hash(data) != name.rpartition("-")[2]:
-            raise SnapshotError(f"the snapshot in {self.url} is damaged: block {name}")
-        return data
+    def _put(self, name: str, data: bytes) -> None:
+        self._files.pipe_file(f"{self._path}/{name}", data)
 
-    def _know(self, manifest: Manifest) -> None:
-        self._known = {block.rpartition("-")[2]: block for block in manifest.blocks}
+    def _get(self, name: str) -> bytes:
+        return bytes(self._files.cat_file(f"{self._path}/{name}"))
 
-    def _remove_others(self, manifest: Manifest) -> None:
-        """Remove what only older snapshots need, and older claims."""
-        needed = {*manifest.blocks, manifest.name, self._claim}
-        with _named(self.url):
-            for folder in (self._path, f"{self._path}/blocks"):
-                names = self._listed(folder)
-                old = [f"{folder}/{n}" for n in names - needed if _epoch_of(n) <= self._epoch]
-                if old:
-                    self._files.rm(old)
+    def _name(self, rest: str) -> str:
+        return f"{self.epoch:0{EPOCH}d}-{rest}"
 
-    def _names(self, *kinds: str) -> list[str]:
-        with _named(self.url):
-            return [name for name in self._listed(self._path) if name.startswith(kinds)]
+    def _know(self, files: Mapping[str, list[str]]) -> None:
+        self._known = {_hash_in(block): block for blocks in files.values() for block in blocks}
 
-    def _listed(self, folder: str) -> set[str]:
+    def _former(self) -> set[str]:
+        """Return the names until this epoch, without the claim; raise OvertakenError."""
+        names = self._names() - {self._claim}
+        if any(name.endswith(CLAIM) and name >= self._name("") for name in names):
+            raise OvertakenError(self.url, self.epoch)
+        return {name for name in names if name <= self._name("~")}
+
+    def _names(self) -> set[str]:
+        """Return the names of all files that begin with an epoch."""
         self._files.invalidate_cache()
         try:
-            found = self._files.ls(folder, detail=False)
+            found = self._files.ls(self._path, detail=False)
         except FileNotFoundError:
             return set()
-        return {str(path).rpartition("/")[2] for path in found}
+        names = {str(path).rpartition("/")[2] for path in found}
+        return {name for name in names if name[:EPOCH].isdigit()}
 
 
 def _make(files: Any, path: str) -> None:
@@ -249,20 +191,5 @@ def _hash(data: bytes) -> str:
     return blake2b(data, digest_size=20).hexdigest()
 
 
-def _epoch_of(name: str) -> int:
-    """Return the epoch in the name of a claim, manifest or block; of other files a high one."""
-    parts = name.split("-")
-    number = parts[1 if parts[0] in {CLAIM, MANIFEST} else 0] if len(parts) > 1 else ""
-    return int(number) if number.isdigit() else 2**62
-
-
-@contextmanager
-def _named(url: str) -> Iterator[None]:
-    """Raise SnapshotError, in one line with the URL, for what the library of a storage raises."""
-    try:
-        yield
-    except (SnapshotError, OvertakenError):
-        raise
-    except Exception as error:
-        text = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise SnapshotError(f"--snapshots {url}: {text}") from error
+def _hash_in(block: str) -> str:
+    return block[EPOCH + 1 :]

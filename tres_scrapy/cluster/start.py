@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from tres_scrapy.cluster.actor import when_free
 from tres_scrapy.cluster.driver import Driver, has_failed, require_cluster
-from tres_scrapy.cluster.line import gather
 from tres_scrapy.cluster.plan import OUTPUT, Plan, local_folder
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
+from tres_scrapy.cluster.shard_snapshot import gather
+from tres_scrapy.cluster.snapshot_store import SnapshotFolder, begin_run
 from tres_scrapy.cluster.view import ClusterView
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
@@ -25,7 +25,6 @@ from tres_scrapy.crawl.assembly import learning_setup, require_packs
 from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.extensions.offline_web import FIGURES, in_words, start_web
-from tres_scrapy.report.record_path import SHARD
 from tres_scrapy.run.job_file import CLUSTER
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.topic.pack import load_packs
@@ -64,16 +63,13 @@ def crawl(order: Order) -> int:
     order = replace(order, job=local_folder(template) if order.snapshots else order.job.resolve())
     config = _config_of(order)
     setup = learning_setup(config, load_packs(require_packs(config), lazily=True))
-    identity = {**_identity(config), "shards": str(order.shards)}
-    store = SnapshotStore(order.snapshots) if order.snapshots else None
-    if store is not None:  # first the faults that can be said at once
-        store.check(identity)
-    place = order.job, order.shards, _identity(config)
+    identity, run = _identity(config), now()
+    place = order.job, order.shards, identity
     when_free(partial(Register, *place, snapshots=order.snapshots)).close()
+    if order.snapshots:
+        begin_run(order.snapshots, {**identity, "shards": str(order.shards)}, run)
     with _web(config) as web:
-        plan = replace(_plan(order, config, web), template=template)
-        if store is not None:
-            store.begin(identity, plan.run)
+        plan = replace(_plan(order, config, web), run=run, template=template)
         output = config.output.file or order.job / f"{config.topic}.jsonl"
         view = ClusterView(config, plan, output)
         driver = Driver(plan, setup, order.address, view.show)
@@ -90,10 +86,10 @@ def crawl(order: Order) -> int:
                 logger.info("Sent between the processes: %.1f kB a page", sent)
             if web is not None and web.labelled:
                 facts["labels"] = json.dumps(_truth(web.end(), state.pages))
-            view.is_whole = store is not None and _gather(plan, store)
+            view.is_whole = bool(order.snapshots) and _gather(plan)
             count = join_parts((plan.folder(n) / OUTPUT for n in range(plan.shards)), output)
             logger.info("Wrote %d %s to %s", count, plural(count, "relevant page"), output)
-    return int(has_failed(last) or (store is not None and not view.is_whole))
+    return int(has_failed(last) or (bool(order.snapshots) and not view.is_whole))
 
 
 def _template(order: Order) -> str:
@@ -102,13 +98,14 @@ def _template(order: Order) -> str:
     return path if path.startswith("$") else str(Path.cwd() / path)
 
 
-def _gather(plan: Plan, store: SnapshotStore) -> bool:
+def _gather(plan: Plan) -> bool:
     """Bring the files of all shards to this node; return whether none is missing."""
     is_whole = True
     for number in range(plan.shards):
         try:
-            found = gather(plan.folder(number), store.folder(f"{SHARD}{number}"), plan.run)
-        except (OSError, SnapshotError) as error:
+            folder = plan.folder(number)
+            found = gather(folder, SnapshotFolder(f"{plan.snapshots}/{folder.name}"), plan.run)
+        except Exception as error:  # libraries of storages raise many kinds
             found = False
             logger.error("%s", plainly(error))
         if not found:
@@ -162,7 +159,6 @@ def _plan(order: Order, config: Config, web: Any) -> Plan:
         arguments=arguments,
         settings=order.settings,
         identity=_identity(config),
-        run=now(),
         snapshots=order.snapshots,
         interval=order.interval,
     )

@@ -168,6 +168,7 @@ def _columns(*origins: Origin) -> slice:
 
 
 STATE: Final = _columns(Origin.STATE)
+PARENT_REWARD: Final = STATE.start
 ACTION: Final = _columns(Origin.URL, Origin.ANCHOR)
 NEIGHBOURHOOD: Final = _columns(Origin.LEDGER)
 KNOWN_DOMAIN: Final = NEIGHBOURHOOD.stop - 1

@@ -52,6 +52,9 @@ class WebProcess:
             self._server.stdin.close()
         count = self._read()
         self._server.wait()
+        assert self._server.stdout is not None
+        self._server.stdout.close()
+        self._errors.close()
         return count
 
     def _read(self) -> dict[str, Any]:
