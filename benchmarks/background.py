@@ -16,8 +16,7 @@ from pathlib import Path
 from topic import ROOT
 
 from tres_scrapy.page.document_file import Unreadable, read_pages
-from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.vectors import FREQUENCIES, Background
+from tres_scrapy.topic.classifier import FREQUENCIES, Background, Text
 
 SOURCES = ("pages", "wiki", "bbc", "news20")
 MIN_TEXTS = 5

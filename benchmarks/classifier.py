@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from topic import IRRELEVANT, ROOT, documents
 
 from tres_scrapy.topic.bilstm import BiLstm, Network
-from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.topic.classifier import Text, WordVectors
 from tres_scrapy.training.document import Document
 from tres_scrapy.training.recipe import Recipe
 from tres_scrapy.training.sample import FOLDS, STRIPES, Example, example, lead

@@ -24,6 +24,8 @@ from typing import NamedTuple
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.host import Patience
+from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.lab.simulation import Simulation, World
 
 
@@ -46,7 +48,7 @@ class TimedSimulation(Simulation):
         self._pace = pace
         self._free: dict[int, float] = {}  # by host, when it takes the next request
         self._coming: list[tuple[float, int]] = []  # answers: time, row
-        self.crawl.patience.hurry = pace.hurry
+        self.patience = Patience(pace.hurry)
 
     def crawl_all(self) -> None:
         """Crawl until the last page or the last link."""
@@ -66,8 +68,9 @@ class TimedSimulation(Simulation):
     def _send(self) -> bool:
         busy = [host for host, time in self._free.items() if time > self.now]
         self._free = {host: self._free[host] for host in busy}
-        self.crawl.patience.note(self.now, busy, 1 - len(self._coming) / self._pace.slots)
-        decision = self.crawl.next(busy)
+        free = 1 - len(self._coming) / self._pace.slots
+        waits = self.patience.has_credit(self.now, free, waits=self.crawl.waits)
+        decision = self.crawl.next(Availability(busy, busy if waits else ()))
         if decision is None:
             return False
         host = self.crawl.store["host"][decision.row]
@@ -126,7 +129,7 @@ def crawled(world: World, config: Config, pace: Pace) -> tuple[float, int, float
     crawl.crawl_all()
     count = crawl.count
     harvest = 100 * count.relevant / count.pages
-    return harvest, len(count.domains), crawl.now, crawl.crawl.patience.waited
+    return harvest, len(count.domains), crawl.now, crawl.patience.waited
 
 
 def table(

@@ -26,9 +26,6 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import make_crawl
-from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.crawl.visit import Verdicts
-from tres_scrapy.lab.library import Fetched
 from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import marks, recover
@@ -46,7 +43,6 @@ class Interrupted(Simulation):
         self._directory = directory
         self._kills = deque(sorted(kills))
         self._under_way: deque[int] = deque()
-        self._mark_of_page: bytes | None = None
         self._begin()
         self.crawl.add_seeds(world.seeds(config))
 
@@ -67,9 +63,7 @@ class Interrupted(Simulation):
         self.crawl = make_crawl(self._config, self._world.pack)
         self._journal = Journal.open(self._directory, {})
         recover(self._journal, self.crawl)
-        copies = self._config.detect_copies
-        self.verdicts = Verdicts(self._world.pack.threshold, detect_copies=copies)
-        self.verdicts.remember(marks(self._journal))
+        self.crawl.verdicts.remember(marks(self._journal))
         self._under_way.clear()
 
     def _fill(self) -> bool:
@@ -80,14 +74,7 @@ class Interrupted(Simulation):
         return bool(self._under_way)
 
     def _end_first(self) -> None:
-        self._mark_of_page = None
-        booking = self.fetch(self._under_way.popleft())
-        self._journal.book(self.crawl, booking, self._mark_of_page)
-
-    def _book(self, row: int, fetched: Fetched) -> Booking:
-        """Keep the fingerprint of the page for the journal."""
-        self._mark_of_page = None if fetched.failure or fetched.is_missing else fetched.mark
-        return super()._book(row, fetched)
+        self._journal.book(self.crawl, self.fetch(self._under_way.popleft()))
 
 
 def main() -> None:

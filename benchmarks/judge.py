@@ -34,11 +34,10 @@ from topic import ROOT
 
 from tres_scrapy.page.document_file import Unreadable, read_records, record_page
 from tres_scrapy.page.text import Page, read_page
-from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.classifier import Text, WordVectors
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import THRESHOLD, KeywordTopic, PageWords, questions
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
-from tres_scrapy.topic.vectors import WordVectors
 
 Numbers = NDArray[np.float64]
 Steps = Iterator[tuple[Numbers, float]]  # scores of all pages and the threshold, at each mark

@@ -19,9 +19,9 @@ import numpy as np
 from topic import IRRELEVANT, ROOT, documents
 from topic import keywords as starting_list
 
-from tres_scrapy.page.text import tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.topic.classifier import WordVectors
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import Document
 from tres_scrapy.training.recipe import distinctive_words, expand
 

@@ -44,7 +44,7 @@ from tres_scrapy.page.text import read_page
 from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import recover
-from tres_scrapy.url.domain import registrable_domain
+from tres_scrapy.url.canonical import registrable_domain
 
 PROJECT = Path(__file__).parents[1]
 KITCHEN = PROJECT / "tests" / "example_project"

@@ -32,7 +32,7 @@ from contextlib import suppress
 from functools import reduce, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scrapy import Request, Spider, signals
@@ -45,8 +45,11 @@ from scrapy.utils.project import get_project_settings
 from sentences import write_web
 
 from tres_scrapy.extensions import session as learner
-from tres_scrapy.topic.judge import Judged, Source
+from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.judge_process import Task
+
+if TYPE_CHECKING:
+    from tres_scrapy.topic.pack import Judged
 
 PROJECT = Path(__file__).parents[1]
 TOPIC = "food"
@@ -67,7 +70,7 @@ PARTS = {
     "judge: inference": ["tres_scrapy.topic.pack:Pack.judge"],
     "judge: fingerprint": ["tres_scrapy.topic.judge:fingerprint"],
     "judge: what links say": ["tres_scrapy.topic.judge:cues_of"],
-    "crawler: near-duplicates": ["tres_scrapy.page.duplicate:Duplicates.add"],
+    "crawler: near-duplicates": ["tres_scrapy.page.kind:Duplicates.add"],
     "crawler: store": ["tres_scrapy.frontier.store:SampleStore.add"],
     "crawler: tree": [
         "tres_scrapy.frontier.tree:TreeFrontier.add_experience",

@@ -42,7 +42,7 @@ from tres_scrapy.lab.table import TRES
 from tres_scrapy.lab.webs.recorded import RecordedWeb, Recording
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.shipped import TOPIC_FILE
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import domain_of
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent

@@ -25,9 +25,11 @@ from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.page.text import Page
 from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import recover
+from tres_scrapy.topic.pack import Judged
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 80_000, 1_000
 # Learning takes most of the time of a crawl, but recovery does not repeat it.
@@ -74,11 +76,11 @@ def write(directory: Path, pages: int) -> dict[str, float]:
         ]
         actions = random.random((LINKS, 3), dtype=np.float32)
         relevant = bool(random.random() < 0.5)
-        booking = crawl.book_page(
-            decision.row, relevant, Outlinks(urls, ["an anchor of words"] * LINKS, actions)
-        )
+        links = Outlinks(urls, ["an anchor of words"] * LINKS, actions)
+        judged = Judged(Page("", "", "", ()), 0.5, actions, mark=b"8 bytes.", on_topic=relevant)
+        booking = crawl.book(decision.row, judged, links)
         booked = perf_counter()
-        journal.book(crawl, booking, b"8 bytes.")
+        journal.book(crawl, booking)
         writing += perf_counter() - booked + written - leased
         crawling += booked - written + leased - start
     start = perf_counter()

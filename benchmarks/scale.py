@@ -30,6 +30,8 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.page.text import Page
+from tres_scrapy.topic.pack import Judged
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 500_000, 10_000
 WINDOW = 500  # pages averaged per line
@@ -101,7 +103,7 @@ def grown(samples: int, seed: int) -> Iterator[dict[str, float]]:
         (policy.tree, "insert", "insertion_ms"),
         (policy.tree, "add_experience", "experience_ms"),
         (policy, "learn", "learning_ms"),
-        (crawl, "book_page", "page_ms"),
+        (crawl, "book", "page_ms"),
     ):
         timer.time(owner, method, name)
     crawl.add_seeds(Outlinks(["http://seed.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
@@ -116,7 +118,8 @@ def grown(samples: int, seed: int) -> Iterator[dict[str, float]]:
             reward = generator.reward(store.features(np.array([decision.row]))[0])
             urls, actions = generator.links()
             anchors = [f"the words on link {url[-11:-5]}" for url in urls]
-            crawl.book_page(decision.row, reward > 0, Outlinks(urls, anchors, actions))
+            judged = Judged(Page("", "", "", ()), reward, actions, on_topic=reward > 0)
+            crawl.book(decision.row, judged, Outlinks(urls, anchors, actions))
         seconds = timer.seconds + Counter(page_ms=timer.seconds["choice_ms"])
         yield {
             "samples": mark,

@@ -22,7 +22,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.page.document_file import read_records
 from tres_scrapy.page.language import detect_language
-from tres_scrapy.page.text import Page, read_page, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import Page, read_page
 
 RESULTS = Path(__file__).parent / "results"
 MIN_WORDS = 30  # a shorter reference is not used

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from scipy.stats import spearmanr  # no stubs are published
 
-from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.topic.classifier import WordVectors
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"

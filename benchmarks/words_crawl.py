@@ -35,10 +35,10 @@ from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.web import Web
-from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.kind import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.keyword_topic import THRESHOLD
-from tres_scrapy.topic.pack import Judgement
+from tres_scrapy.topic.pack import Judged
 from tres_scrapy.topic.topic_folder import add_answers
 from tres_scrapy.topic.topic_learner import TopicLearner, open_topic
 
@@ -73,7 +73,7 @@ class GrowingPack:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._learner.pack, name)
 
-    def judge(self, pages: Sequence[Page]) -> list[Judgement]:
+    def judge(self, pages: Sequence[Page]) -> list[Judged]:
         """Judge pages by the model of the moment, then learn."""
         judged = self._learner.pack.judge(pages)
         self._describe()

@@ -1,6 +1,7 @@
 """A small crawl in memory whose links say what is behind them, and its record."""
 
 import numpy as np
+from judged import judged
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
@@ -67,7 +68,7 @@ def steps(crawl, html=html_of):
     while (decision := crawl.next()) is not None:
         relevant = "soup" in crawl.store.url(decision.row)
         links = outlinks_of(crawl, words, decision.row, html)
-        yield crawl.book_page(decision.row, relevant, links)
+        yield crawl.book(decision.row, judged(relevant), links)
 
 
 def record(path, crawl, html=html_of):

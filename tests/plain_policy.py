@@ -3,6 +3,7 @@
 import numpy as np
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Policy
+from tres_scrapy.frontier.ledger import ANY_HOST
 from tres_scrapy.frontier.queue import FrontierQueue
 
 
@@ -20,8 +21,8 @@ class PlainPolicy(Policy):
     def readmit(self, rows):
         self.queue.push(rows, np.zeros(len(rows)))
 
-    def select(self, busy_hosts=()):
-        oldest = self.queue.pop(busy_hosts)
+    def select(self, available=ANY_HOST):
+        oldest = self.queue.pop(available)
         return None if oldest is None else Decision(oldest[0], None, None)
 
     def restore(self, past, rules, state, pending):

@@ -1,6 +1,7 @@
 """A small crawl in memory, and the record of it."""
 
 import numpy as np
+from judged import judged
 from plain_policy import PlainPolicy
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
@@ -34,14 +35,16 @@ def steps(crawl, seed=0):
     while (decision := crawl.next()) is not None:
         row = decision.row
         if row % 17 == 5:
-            yield crawl.book_failure(row, Failure("http_404"))
+            yield crawl.book(row, Failure("http_404"))
             continue
         if row % 17 == 6:
             crawl.redirect(row, f"http://moved.test/{row}")
         urls = [f"http://{random.integers(40)}.test/{row}/{i}" for i in range(6)]
         actions = random.random((6, 3)).astype(np.float32)
         reward = float(crawl.store.features(np.array([row]))[0, 5] > 0.6)
-        yield crawl.book_page(row, reward, Outlinks(urls, [f"to {url}" for url in urls], actions))
+        yield crawl.book(
+            row, judged(reward), Outlinks(urls, [f"to {url}" for url in urls], actions)
+        )
 
 
 def record(path, crawl, every=10):

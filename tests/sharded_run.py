@@ -1,6 +1,7 @@
 """A small crawl in shards in memory, and the records of its shards."""
 
 import numpy as np
+from judged import judged
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.router import LinkBatch, Router
@@ -65,7 +66,7 @@ class ShardedRun:
         url, time = crawl.store.url(decision.row), self._time(shard)
         self.order.append((time, url))
         if decision.row % 7 == 5:
-            booking = crawl.book_failure(decision.row, Failure("http_404"))
+            booking = crawl.book(decision.row, Failure("http_404"))
         else:
             numbers = self.random.integers(0, 60, 6)
             links = [f"http://{n}.test/{self.round}/{shard}/{i}" for i, n in enumerate(numbers)]
@@ -73,7 +74,7 @@ class ShardedRun:
             good = float(decision.row % 2)
             self.relevant += int(good)
             actions = self.random.random((6, 3)).astype(np.float32)
-            booking = crawl.book_page(decision.row, good, Outlinks(links, links, actions))
+            booking = crawl.book(decision.row, judged(good), Outlinks(links, links, actions))
         writer = self.writers[shard]
         writer.note(
             RecordEntry(

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Policy
+from tres_scrapy.frontier.ledger import ANY_HOST
 from tres_scrapy.frontier.sampling import LeafPool, representatives
 
 
@@ -17,8 +18,8 @@ class UniformPolicy(Policy):
     def readmit(self, rows):
         self._pool.extend(self._leaf, rows)
 
-    def select(self, busy_hosts=()):
-        drawn = representatives(self._pool, self._store, self._random, busy_hosts)
+    def select(self, available=ANY_HOST):
+        drawn = representatives(self._pool, self._store, self._random, available)
         if not len(drawn.rows):
             return None
         leaf, row = drawn.take(0, self._pool)

@@ -21,8 +21,8 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl.availability import Availability, Slot
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
+from tres_scrapy.crawl.host import WAITED, HostSlots, Patience, Slot
 from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.downloader.delay import SharedAddresses
 from tres_scrapy.downloader.engine import is_under_way, wake
@@ -31,7 +31,7 @@ from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START
 from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.frontier.admission import NO_LINKS
+from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
 
@@ -64,7 +64,6 @@ class TreeFrontierScheduler(BaseScheduler):
         self._session = session
         self._own = own
         self._crawl = session.crawl
-        session.busy_hosts = self._busy_hosts
         settings = crawler.settings
         self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
@@ -72,15 +71,14 @@ class TreeFrontierScheduler(BaseScheduler):
         self._again: deque[Request] = deque()  # redirects and retries of leased samples
         self._out: dict[int, Request] = {}  # by row, the request that was handed out last
         names = self._crawl.store.hosts.names
-        self._available = Availability(names, self._slot_of, self._crawl.is_leased)
+        self._slots = HostSlots(names, self._slot_of, self._crawl.is_leased)
         self._waking: CallLaterResult | None = None
         self._scheduling: int | None = None  # the row of a sample between the two calls
         self._announced: float | None = None  # the end of a rest that the log has named
         self._health = session.health
         share = self._health.options.new_hosts if session.follows_all else 1.0
         self._most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
-        self._patience = self._crawl.patience
-        self._patience.hurry = _hurry_of(settings)
+        self._patience = Patience(_hurry_of(settings))
         self._probe = Probe(crawler, self._health, session.stop)
 
     @classmethod
@@ -160,9 +158,7 @@ class TreeFrontierScheduler(BaseScheduler):
             return request
         decision = None
         if self._crawl.leased < self._concurrency:
-            self._note_patience(busy)
-            self._crawl.store.hosts.only_known = self._asked_new() + 1 > self._most_new
-            decision = self._session.next(busy)
+            decision = self._session.next(self._availability(busy))
         if decision is None:
             self._release_replaced()
             self._wake_when_a_host_is_free()
@@ -174,7 +170,7 @@ class TreeFrontierScheduler(BaseScheduler):
         return self._hand_out(row, request.replace(meta=meta | {LEASE: row}, errback=errback))
 
     def request_left_downloader(self, request: Request, spider: Spider) -> None:
-        self._available.left(request.meta.get(LEASE, NO_PARENT))
+        self._slots.left(request.meta.get(LEASE, NO_PARENT))
 
     def _take_sample(self, row: int, request: Request) -> bool:
         """Ask the filter of the project for the request of a new sample, as Scrapy does now."""
@@ -191,7 +187,7 @@ class TreeFrontierScheduler(BaseScheduler):
         A middleware may send the request in another form, for example to a server that renders
         pages: the row keeps its URL.
         """
-        self._available.left(row)
+        self._slots.left(row)
         self._out.pop(row, None)
         url, current = canonicalise(request.url), self._crawl.store.url(row)
         came_from = request.meta.get("redirect_urls", [None])[-1]
@@ -199,18 +195,18 @@ class TreeFrontierScheduler(BaseScheduler):
             self._again.append(request)
             return True
         if url is None:
-            self._session.book_failure(row, REDIRECT_NOT_HTTP)
+            self._session.book(row, REDIRECT_NOT_HTTP)
             return False
         if url != current and self._crawl.store.is_refused(row, url):
-            self._session.book_failure(row, REDIRECT_OUT_OF_SCOPE)
+            self._session.book(row, REDIRECT_OUT_OF_SCOPE)
             return False
         if url != current and not self._crawl.owns(url):
-            self._session.redirect_away(row, url)
+            self._session.book(row, self._crawl.redirect_away(row, url))
             return False
         is_again = not self._session.follows_all and request.dont_filter
         moves = not self._repeats(request) and url != current and self._session.redirect(row, url)
         if not moves and not is_again:  # else Scrapy follows it, for example to set a cookie
-            self._session.book_failure(row, REDIRECT_CLOSED)
+            self._session.book(row, REDIRECT_CLOSED)
             return False
         request.meta.pop("download_slot", None)  # the slot of the previous host
         self._again.append(request)
@@ -250,31 +246,35 @@ class TreeFrontierScheduler(BaseScheduler):
                 del self._out[row]
             elif not is_under_way(engine, request):
                 del self._out[row]
-                self._session.book_data(row, NO_LINKS)
+                self._session.book(row, None)
 
     def _hand_out(self, row: int, request: Request) -> Request:
         if not self._session.follows_all:
             self._out[row] = request
-        self._available.sent(row, int(self._crawl.store["host"][row]), monotonic())
+        self._slots.sent(row, int(self._crawl.store["host"][row]), monotonic())
         return request
 
     def _busy_hosts(self) -> list[int]:
         """Return the hosts that must not get another request now."""
         now = monotonic()
-        failing, busy = self._health.resting(now), self._available.busy(now)
+        failing, busy = self._health.resting(now), self._slots.busy(now)
         return failing if self._concurrency == 1 else [*busy.union(failing)]
 
-    def _note_patience(self, busy: list[int]) -> None:
-        """Tell the crawl which of the busy hosts are soon free, and how many slots are."""
+    def _availability(self, busy: list[int]) -> Availability:
+        """Return which hosts the next choice may take, given the busy ones."""
         now = monotonic()
-        hosts = set(busy).difference(self._health.resting(now))
         free = 1 - self._crawl.leased / self._concurrency
-        self._patience.note(now, self._available.soon_free(hosts, now), free)
+        soon: list[int] = []
+        if self._patience.has_credit(now, free, waits=self._crawl.waits):
+            hosts = set(busy).difference(self._health.resting(now))
+            soon = self._slots.soon_free(hosts, now)
+        self._crawler.stats.set_value(WAITED, round(self._patience.waited, 1))
+        return Availability(busy, soon, only_known=self._asked_new() + 1 > self._most_new)
 
     def _asked_new(self) -> int:
         """Return how many requests wait for a host that has never answered."""
         hosts = self._crawl.store.hosts
-        return sum(not hosts.is_known(host) for host in self._available.open_hosts())
+        return sum(not hosts.is_known(host) for host in self._slots.open_hosts())
 
     def _slot_of(self, name: str) -> Slot:
         """Return the downloader slot of a host as it is, or as it will be."""
@@ -296,7 +296,7 @@ class TreeFrontierScheduler(BaseScheduler):
             self._waking.cancel()
             self._waking = None
         self._say_what_waits()
-        ends = self._available.next_time(), self._health.until(monotonic())
+        ends = self._slots.next_time(), self._health.until(monotonic())
         if times := [time for time in ends if time is not None]:
             delay = max(0.0, min(times) - monotonic())
             self._waking = call_later(delay, self._wake)
@@ -304,7 +304,7 @@ class TreeFrontierScheduler(BaseScheduler):
     def _say_what_waits(self) -> None:
         now, pending = monotonic(), self._crawl.store.pending
         until = self._health.until(now)
-        idle = pending and not self._crawl.leased and self._available.next_time() is None
+        idle = pending and not self._crawl.leased and self._slots.next_time() is None
         hopes = not self._session.exhausted(now)  # else the crawl ends
         if until is not None and idle and hopes and until != self._announced:
             self._announced = until
@@ -327,12 +327,12 @@ class TreeFrontierScheduler(BaseScheduler):
         request.errback = errback
         if not self._session.follows_all:
             request.meta.pop(START, None)  # or a copy of it might start at a local file
-        self._available.left(row)  # perhaps never sent: then the host need not rest
+        self._slots.left(row)  # perhaps never sent: then the host need not rest
         self._out.pop(row, None)
         found, ours = failure_of(failure.value), self._session.follows_all
         if found.kind == SHUTDOWN or (ours and self._session.set_back(row, found, monotonic())):
             return None
-        self._session.book_failure(row, found)
+        self._session.book(row, found)
         if errback is not None or not ours:
             return failure if errback is None else errback(failure)  # Scrapy logs its own way
         level = logging.DEBUG if isinstance(failure.value, IgnoreRequest) else logging.INFO

@@ -25,17 +25,17 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import make_policy
-from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.links.code import CODES, RaggedArray
-from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.kind import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
+from tres_scrapy.topic.pack import Judged
 from tres_scrapy.url.message import TresError
 
 STEPS: Final = 14  # of the job, before it was killed
@@ -199,7 +199,7 @@ def _go_on(job: Job, spider: OwnSpider) -> None:
     """Do what a resumed crawl does."""
     crawl = _new_crawl()
     requests = job.requests()
-    job.recover(crawl, requests, Verdicts(0.5))
+    job.recover(crawl, requests)
     for number in range(STEPS, STEPS + 3):
         store = crawl.store
         assert store.pending == len(store.pending_rows())
@@ -218,14 +218,16 @@ def _step(crawl: Crawl, job: Job, spider: OwnSpider, number: int) -> None:
     row, store = decision.row, crawl.store
     url = Request(store.url(row)).url
     if number % 5 == 4:
-        job.book(crawl, crawl.book_failure(row, Failure("http_404")))
+        job.book(crawl, crawl.book(row, Failure("http_404")))
         return
     path, anchor, hosts = store.trail(row), store.anchors[row], range(number, number + 3)
     links = [f"http://h{host % 7}.test/{number}/{host}" for host in hosts]
     actions = np.random.default_rng(number).random((3, 3), dtype=np.float32)
     cues = RaggedArray.of([[host, CODES - 1 - number] for host in hosts])
     outlinks = Outlinks(links, ["anchor"] * 3, actions, cues)
-    booking = crawl.book_page(row, bool(number % 2), outlinks)
+    page = Page(url, "", f"{number} page {'word ' * number}", ())
+    mark, relevant = fingerprint(page), bool(number % 2)
+    booking = crawl.book(row, Judged(page, 0.9, actions, mark=mark, on_topic=relevant), outlinks)
     rows = booking.outlinks.tolist()
     job.keep({row: own_request(spider, store.url(row)) for row in rows})
     item = RelevantPage(
@@ -244,8 +246,7 @@ def _step(crawl: Crawl, job: Job, spider: OwnSpider, number: int) -> None:
         200,
     )
     json.dumps(asdict(item), ensure_ascii=False).encode()
-    page = Page(url, "", f"{number} page {'word ' * number}", ())
-    job.book(crawl, booking, fingerprint(page), [item] if number % 2 else [])
+    job.book(crawl, booking, [item] if number % 2 else [])
 
 
 def _new_crawl() -> Crawl:

@@ -19,11 +19,10 @@ from fuzzing.target import check_line
 from fuzzing.text import ARTICLE, BASE
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.bilstm import BiLstm, Network
-from tres_scrapy.topic.classifier import BagOfWords
+from tres_scrapy.topic.classifier import BagOfWords, WordVectors
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.shipped import TOPIC_FILE
-from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.url.message import TresError
 
 WEIGHTS: Final = "classifier-0.safetensors"

@@ -21,7 +21,7 @@ from fuzzing.mutation import CHARSETS, TEXTS, changed, page, url
 from tres_scrapy.downloader.refusal import BoundedCompression, MetaRefreshes, Redirects
 from tres_scrapy.downloader.robots import LONG
 from tres_scrapy.middlewares.message import CharsetMiddleware, CredentialMiddleware, LogFilter
-from tres_scrapy.page.pdf_page import is_pdf
+from tres_scrapy.page.kind import is_pdf
 from tres_scrapy.page.robots import own_rules
 
 BASE: Final = "https://shop.example.org/cheese/index.html"

@@ -19,13 +19,11 @@ from fuzzing.target import check_line
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.downloader.request import dump_request, load_sample
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
-from tres_scrapy.page.duplicate import LANES, Duplicates, fingerprint
-from tres_scrapy.page.empty_page import is_soft_404
-from tres_scrapy.page.encoding import decoded, encoding_of
+from tres_scrapy.page.kind import LANES, Duplicates, fingerprint, is_soft_404
+from tres_scrapy.page.language import decoded, encoding_of
 from tres_scrapy.page.text import MAX_TITLE_LENGTH, Page, read_page
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.url.canonical import MAX_URL_LENGTH, canonicalise
-from tres_scrapy.url.domain import registrable_domain
+from tres_scrapy.url.canonical import MAX_URL_LENGTH, canonicalise, registrable_domain
 from tres_scrapy.url.public_address import is_public, literal, may_be_public
 
 BASE: Final = "https://shop.example.org/cheese/index.html"

@@ -9,7 +9,7 @@ from time import process_time
 import numpy as np
 
 from refreshing.run import Run, mean_of
-from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE, allocate, freshness
+from refreshing.simulation import MULTIPLE, SINGLE, allocate, freshness
 
 Runs = Mapping[str, Sequence[Run]]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tres_scrapy.lab.fgdqn import FgDqnBandit, FgDqnOptions
-from tres_scrapy.lab.refresh_simulation import (
+from refreshing.fgdqn import FgDqnBandit, FgDqnOptions
+from refreshing.simulation import (
     MULTIPLE,
     SINGLE,
     SLOTS,

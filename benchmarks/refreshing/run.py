@@ -15,7 +15,7 @@ import torch
 from tqdm import tqdm
 
 from refreshing.case import cases
-from tres_scrapy.lab.refresh_simulation import Trace, simulate
+from refreshing.simulation import Trace, simulate
 
 POINTS = 100  # of a curve
 WINDOW = 200  # slots of the paper's moving average

@@ -2,18 +2,18 @@
 
 import numpy as np
 import pytest
+from judged import judged
 
 from tres_scrapy.agent import tres
 from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import ACTION, LINK
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 from tres_scrapy.links.code import CueGroup, RaggedArray, coded
 
@@ -54,7 +54,7 @@ class CueWeb:
         if relevant is None:
             relevant = self.is_relevant(row)
         outlinks = Outlinks(urls, urls, actions, cues)
-        self.bookings.append(self.crawl.book_page(row, relevant, outlinks))
+        self.bookings.append(self.crawl.book(row, judged(relevant), outlinks))
 
     def is_relevant(self, row):
         return self.store.url(row).endswith("x")
@@ -185,7 +185,7 @@ def test_busy_links_wait():
     policy.readmit(rows)
     chosen = []
     for busy in ([0, 1], [0], [0], []):
-        decision = policy.select(busy)
+        decision = policy.select(Availability(busy))
         chosen.append(decision and decision.row)
         if decision is not None:
             store.lease(decision.row)
@@ -194,20 +194,18 @@ def test_busy_links_wait():
 
 def test_patient_crawl_waits_for_the_host_of_a_better_link():
     chosen = {}
-    for hurry in (0.0, 1.0):
+    for soon in ((), (0,)):
         store = SampleStore(DomainLedger())
-        patience = Patience(hurry)
-        policy = make_policy("tres", store, PolicyInputs(patience=patience))
+        policy = make_policy("tres", store, PolicyInputs())
         actions = np.array([[0, 0, 1], [0, 0, 0]], dtype=np.float32)  # of the anchor text
         rows = store.add(NO_PARENT, Outlinks(["http://a.test/", "http://b.test/"], "  ", actions))
         policy.readmit(rows)
-        patience.note(0.0, [0], free=1.0)
-        decision = policy.select([0])
-        chosen[hurry] = decision and decision.row
-        assert patience.waiting == (decision is None)
+        decision = policy.select(Availability([0], soon))
+        chosen[soon] = decision and decision.row
+        assert policy.waits == (decision is None)
         assert store.pending == 2
         assert policy.select().row == 0
-    assert chosen == {0.0: None, 1.0: 1}
+    assert chosen == {(0,): None, (): 1}
 
 
 def test_readmitted_link_is_chosen_again():

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from test_link_choice import CueWeb
 
 from tres_scrapy.agent import tres
+from tres_scrapy.agent.ddqn import learns_at
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.ranking import MIN_GAIN, PAGES_A_CHOICE, Patience, Ranking
+from tres_scrapy.agent.tres import MIN_GAIN, PAGES_A_CHOICE, Ranking
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 HOSTS = ["a.test", "www.a.test", "b.test", "c.test", "d.test"]
@@ -55,7 +56,7 @@ def test_after_equals_a_loop(data, hosts, busy, soon):
     left = [row for row in rows.tolist() if row not in {chosen, *leased}]
     free = [row for row in left if store["host"][row] not in busy]
     ready = [row for row in free if store["domain"][row] != store["domain"][chosen]]
-    found = ranking_of(rows, bounds).after(store, chosen, busy, soon)
+    found = ranking_of(rows, bounds).after(store, chosen, Availability(busy, soon))
     if not ready or max(bounds[r] for r in free) > max(bounds[r] for r in ready) + MIN_GAIN:
         assert found is None
         return
@@ -95,7 +96,7 @@ def test_few_pages_under_way_need_no_ranking():
 
 @pytest.mark.parametrize("under_way", [1, PAGES_A_CHOICE, 5 * PAGES_A_CHOICE])
 def test_pages_under_way_share_a_ranking(monkeypatch, under_way):
-    monkeypatch.setattr("tres_scrapy.agent.ranking.MIN_GAIN", np.inf)
+    monkeypatch.setattr("tres_scrapy.agent.tres.MIN_GAIN", np.inf)
     web, drawings = CueWeb(), []
     draw = tres.representatives
     monkeypatch.setattr(
@@ -116,7 +117,7 @@ def test_pages_under_way_share_a_ranking(monkeypatch, under_way):
 
 
 def test_choices_of_a_ranking_go_to_different_domains(monkeypatch):
-    monkeypatch.setattr("tres_scrapy.agent.ranking.MIN_GAIN", np.inf)
+    monkeypatch.setattr("tres_scrapy.agent.tres.MIN_GAIN", np.inf)
     web = CueWeb()
     web.run(40)
     decisions = [web.crawl.next() for _ in range(20)]
@@ -128,11 +129,10 @@ def test_choices_of_a_ranking_go_to_different_domains(monkeypatch):
     assert shared > 5
 
 
-def policy_over(urls, anchors, *, patience=None):
+def policy_over(urls, anchors):
     """Return a policy over links whose anchors have given P(relevant); many are under way."""
     store, _ = store_of([], MANY)
-    setup = PolicyInputs(patience=patience or Patience(), learning=LearningOptions(breadth=0.0))
-    policy = make_policy("tres", store, setup)
+    policy = make_policy("tres", store, PolicyInputs(learning=LearningOptions(breadth=0.0)))
     add(store, policy, urls, anchors)
     return store, policy
 
@@ -143,10 +143,10 @@ def add(store, policy, urls, anchors):
     policy.readmit(store.add(NO_PARENT, Outlinks(urls, [""] * len(urls), actions)))
 
 
-def chosen_by(store, policy, count, busy=()):
+def chosen_by(store, policy, count):
     found = []
     for _ in range(count):
-        decision = policy.select(busy)
+        decision = policy.select()
         found.append(store.url(decision.row).split("/")[2])
         store.lease(decision.row)
     return found
@@ -163,12 +163,10 @@ def test_patient_crawl_waits_for_the_domain_of_a_ranking():
     """The host of the best links rests after each request; links elsewhere are worth less."""
     good = [f"http://good.test/{number}" for number in range(6)]
     bad = [f"http://bad{number}.test/" for number in range(6)]
-    patience = Patience(0.0)
-    store, policy = policy_over([*bad, *good], [0.0] * 6 + [1.0] * 6, patience=patience)
+    store, policy = policy_over([*bad, *good], [0.0] * 6 + [1.0] * 6)
     assert chosen_by(store, policy, 1) == ["good.test"]
     host = store.hosts.find("good.test")
-    patience.note(0.0, [host], free=1.0)
-    assert policy.select([host]) is None
+    assert policy.select(Availability([host], [host])) is None
     assert chosen_by(store, policy, 1) == ["good.test"]
 
 
@@ -183,4 +181,4 @@ def test_new_links_end_a_ranking():
 @pytest.mark.parametrize(("starts", "period", "expected"), [(0, 1, 12), (5, 1, 8), (5, 3, 3)])
 def test_gradient_steps_are_due(starts, period, expected):
     options = LearningOptions(learning_starts=starts, update_period=period)
-    assert sum(options.learns_at(step) for step in range(1, 13)) == expected
+    assert sum(learns_at(options, step) for step in range(1, 13)) == expected

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from judged import judged
 from plain_policy import PlainPolicy
 
 from tres_scrapy.agent import tres
@@ -10,7 +11,7 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES, NEIGHBOURHOOD
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 
 PAGES = 400
@@ -47,7 +48,7 @@ def crawl_small_web(pages=PAGES, policy_of=policy_over, **options):
     order = []
     while (decision := crawl.next()) is not None:
         order.append(store.url(decision.row))
-        crawl.book_page(decision.row, web.relevant[order[-1]], web.outlinks(decision.row))
+        crawl.book(decision.row, judged(web.relevant[order[-1]]), web.outlinks(decision.row))
     return crawl, order
 
 
@@ -136,8 +137,8 @@ def test_next_sample_joins_last_candidates():
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     seed = crawl.next().row
     no_actions = np.zeros((2, 3), dtype=np.float32)
-    outlinks = crawl.book_page(
-        seed, 1.0, Outlinks(["http://1.test/", "http://2.test/"], ["", ""], no_actions)
+    outlinks = crawl.book(
+        seed, judged(1.0), Outlinks(["http://1.test/", "http://2.test/"], ["", ""], no_actions)
     ).outlinks
     chosen = crawl.next().row
     batch = crawl.policy._learner._replay.batch(1)
@@ -151,9 +152,9 @@ def test_busy_hosts_are_passed_over():
         -1, Outlinks(["http://a.test/", "http://b.test/"], ["", ""], np.zeros((2, 3), "f4"))
     )
     policy.expand(Experience(0, store.features(rows[:1])[0], 0.0), rows)
-    assert policy.select([0]).row == 1
-    assert policy.select([0]) is None
-    assert policy.select([]).row == 0
+    assert policy.select(Availability([0])).row == 1
+    assert policy.select(Availability([0])) is None
+    assert policy.select().row == 0
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from conftest import command
 from recorded_run import META, crawl_of
 from soup import FOOD, OTHER, lines_of
 
-from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.kind import fingerprint
 from tres_scrapy.page.text import read_page
 from tres_scrapy.report.record_writer import Writer
 from tres_scrapy.topic.explanation import topic_reason

@@ -9,6 +9,7 @@ from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
 pytest.importorskip("ray", reason="needs the extra cluster")
+from judged import judged
 from ray.exceptions import RayActorError
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
@@ -48,7 +49,7 @@ def crawl():
     crawl.add_seeds(Outlinks(urls, urls, np.zeros((PAGES, 3), dtype=np.float32)))
     for number, url in enumerate(urls):
         links = Outlinks([f"{url}link"], ["link"], np.full((1, 3), 0.5, dtype=np.float32))
-        crawl.book_page(crawl.next().row, number % 3 == 0, links)
+        crawl.book(crawl.next().row, judged(number % 3 == 0), links)
     return crawl
 
 

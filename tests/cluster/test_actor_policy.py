@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from judged import judged
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor_policy import AWAY, ActorPolicy
@@ -10,7 +11,7 @@ from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.code import CueGroup, RaggedArray, coded
 
@@ -44,7 +45,7 @@ def begun(pages=12):
     crawl.add_seeds(links_of(OWN[:1], [GOOD]))
     row = crawl.next().row
     links = [f"{OWN[number % 10]}{number}" for number in range(4 * pages)]
-    crawl.book_page(row, True, links_of(links, [GOOD, BAD] * (2 * pages)))
+    crawl.book(row, judged(True), links_of(links, [GOOD, BAD] * (2 * pages)))
     for _ in range(pages):
         fetch(crawl)
     return crawl
@@ -53,7 +54,7 @@ def begun(pages=12):
 def fetch(crawl, links=()):
     row = crawl.next().row
     is_good = GOOD in crawl.store.cues.take(np.array([row])).codes
-    return crawl.book_page(row, bool(is_good), links_of(links, [GOOD] * len(links)))
+    return crawl.book(row, judged(bool(is_good)), links_of(links, [GOOD] * len(links)))
 
 
 def transitions_of(crawl):
@@ -130,8 +131,10 @@ def test_worth_is_of_links_that_can_be_fetched_now():
     rows = store.pending_rows()
     values, hosts = policy.value(store.features(rows)), store["host"].take(rows)
     best = hosts[values.argmax()]
-    assert policy.worth([best]) < policy.worth()
-    assert policy.worth(np.unique(hosts).tolist()) == policy.worth(), "they are free soon"
+    assert policy.worth(Availability([best])) < policy.worth()
+    assert policy.worth(Availability(np.unique(hosts).tolist())) == policy.worth(), (
+        "they are free soon"
+    )
 
 
 def test_links_to_other_shards_are_candidates():

@@ -18,7 +18,7 @@ from sharded_process import (
 )
 from soup import lines_of
 
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import domain_of
 
 pytest.importorskip("ray", reason="needs the extra cluster")
 pytestmark = pytest.mark.slow

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from judged import judged
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor_policy import ActorPolicy
@@ -66,9 +67,10 @@ class Shard:
         if number % 6 == 5:
             target = links.urls[0]
             if not self.crawl.router.owns(target):
-                self.journal.book(self.crawl, self.crawl.redirect_away(decision.row, target))
+                failure = self.crawl.redirect_away(decision.row, target)
+                self.journal.book(self.crawl, self.crawl.book(decision.row, failure))
                 return
-        booking = self.crawl.book_page(decision.row, number % 3 == 0, links)
+        booking = self.crawl.book(decision.row, judged(number % 3 == 0), links)
         self.journal.book(self.crawl, booking)
 
     def send(self, other, most=2):
@@ -173,7 +175,7 @@ def test_batches_of_failed_transaction_are_sent_later(tmp_path):
     before = dict(shard.outbox.sent), shard.outbox.waiting, shard.outbox.size
     decision = shard.crawl.next()
     shard.journal.lease(shard.crawl, decision)
-    booking = shard.crawl.book_page(decision.row, True, links_of(*range(100, 107)))
+    booking = shard.crawl.book(decision.row, judged(True), links_of(*range(100, 107)))
     shard.note_arrival(Shard(tmp_path / "other", 1))
     shard.journal.database.execute(
         "CREATE TEMP TRIGGER full BEFORE INSERT ON main.step BEGIN SELECT RAISE(ABORT, 'full'); END"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import judged
 
 from tres_scrapy.agent.policy import Decision, Policy
 from tres_scrapy.cluster.router import LinkBatch, Router, owner_of
@@ -13,7 +14,7 @@ from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import LINK, SEED_PATH
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import ANY_HOST, DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 from tres_scrapy.links.code import RaggedArray
 
@@ -38,7 +39,7 @@ class Obedient(Policy):
     def learn(self):
         return None
 
-    def select(self, busy_hosts=()):
+    def select(self, available=ANY_HOST):
         row, self.row = self.row, None
         return None if row is None else Decision(row, 0, None)
 
@@ -90,7 +91,7 @@ def url_of(number):
 def fetch(crawl, url, number):
     row = lease(crawl, url)
     urls = [url_of(number * 5 + i * i) for i in range(1, 6)]
-    crawl.book_page(row, number % 3 == 0, links_of(*urls, feature=number % 4 / 4))
+    crawl.book(row, judged(number % 3 == 0), links_of(*urls, feature=number % 4 / 4))
 
 
 @given(st.lists(st.integers(0, 1000), max_size=15), st.integers(2, 5))
@@ -164,12 +165,12 @@ def test_redirect_away_is_fetched_by_its_owner_first():
     other = own_of(shards[1].router)
     seed = int(shards[0].add_seeds(links_of(start))[0])
     shards[0].next()
-    outlinks = shards[0].book_page(seed, True, links_of(start + "/next", feature=0.5)).outlinks
+    outlinks = shards[0].book(seed, judged(True), links_of(start + "/next", feature=0.5)).outlinks
     shards[1].add_seeds(links_of(other + "/seed"))
     path = shards[0].store.path_to(seed)
     row = lease(shards[0], start + "/next")
     assert outlinks.tolist() == [row]
-    booking = shards[0].redirect_away(row, target)
+    booking = shards[0].book(row, shards[0].redirect_away(row, target))
     assert (booking.kind, booking.experience.reward) == (REDIRECT_AWAY.kind, 0)
     deliver(shards)
     store = shards[1].store
@@ -178,14 +179,14 @@ def test_redirect_away_is_fetched_by_its_owner_first():
     assert store.path_to(store["parent"][leased[1]]) == path
     assert store.anchors[leased[1]] == f"to {start}/next"
     assert store.features(np.array(leased))[1, 3:6].tolist() == [0.5] * 3
-    assert shards[1].book_page(leased[1], True, links_of()).kind == PAGE
+    assert shards[1].book(leased[1], judged(True), links_of()).kind == PAGE
 
 
 def test_redirected_seed_stays_a_seed():
     shards = [crawl_of(number, 2) for number in range(2)]
     row = int(shards[0].add_seeds(links_of(own_of(shards[0].router)))[0])
     shards[0].next()
-    shards[0].redirect_away(row, away_from(shards[0].router))
+    shards[0].book(row, shards[0].redirect_away(row, away_from(shards[0].router)))
     deliver(shards)
     row = shards[1].next().row
     assert shards[1].store.is_seed(row)
@@ -197,9 +198,11 @@ def test_redirect_to_fetched_page_ends():
     shards = [crawl_of(number, 2) for number in range(2)]
     here, there = own_of(shards[0].router), away_from(shards[0].router)
     shards[0].add_seeds(links_of(here))
-    shards[0].redirect_away(shards[0].next().row, there)
+    row = shards[0].next().row
+    shards[0].book(row, shards[0].redirect_away(row, there))
     deliver(shards)
-    shards[1].redirect_away(shards[1].next().row, here)
+    row = shards[1].next().row
+    shards[1].book(row, shards[1].redirect_away(row, here))
     deliver(shards)
     assert [crawl.next() for crawl in shards] == [None, None]
 
@@ -212,11 +215,12 @@ def test_endless_redirects_end(is_seed):
     shards[0].add_seeds(links_of(homes[0]))
     row, kinds = shards[0].next().row, []
     if not is_seed:
-        shards[0].book_page(row, True, links_of(homes[0] + "/link"))
+        shards[0].book(row, judged(True), links_of(homes[0] + "/link"))
         row = lease(shards[0], homes[0] + "/link")
     while row is not None and len(kinds) < 2 * MAX_HOPS:
         here = len(kinds) % 2
-        kinds.append(shards[here].redirect_away(row, f"{homes[1 - here]}/{len(kinds)}").kind)
+        failure = shards[here].redirect_away(row, f"{homes[1 - here]}/{len(kinds)}")
+        kinds.append(shards[here].book(row, failure).kind)
         deliver(shards)
         row = None if (decision := shards[1 - here].next()) is None else decision.row
     assert kinds == [REDIRECT_AWAY.kind] * MAX_HOPS + [REDIRECT_LIMIT.kind]
@@ -228,7 +232,7 @@ def test_page_of_another_shard_is_never_fetched():
     start = own_of(shards[0].router)
     row = int(shards[0].add_seeds(links_of(start))[0])
     shards[0].next()
-    shards[0].book_page(row, True, links_of(away_from(shards[0].router)))
+    shards[0].book(row, judged(True), links_of(away_from(shards[0].router)))
     deliver(shards)
     store = shards[1].store
     (guest,) = store.guests

@@ -21,6 +21,7 @@ from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.config.config import Config
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import SEED_PATH
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 
 
 class FakeOutbox:
@@ -74,10 +75,13 @@ class FakeJob:
 class FakeCrawl:
     def __init__(self):
         self.pages, self.leased, self.granted, self.batches = 5, 2, 7, []
-        self.owns, self.taken, self.busy_hosts = lambda url: True, [], []
+        self.owns, self.taken, self.available = lambda url: True, [], ANY_HOST
         self.policy = SimpleNamespace(noted=0, transitions=self.transitions, take=self.taken.append)
         self.store, self.figures = SimpleNamespace(pending=9), dict
-        self.store.may_be_ready = lambda busy: "alone" not in busy
+        self.store.may_be_ready = lambda available: "alone" not in available.busy
+
+    def grant(self, pages):
+        self.granted = pages
 
     def transitions(self, first, most):
         return [b"transition %d" % number for number in range(first, min(3, first + most))]
@@ -117,7 +121,6 @@ class World:
             stop=self.stopped.append,
             listeners=[],
             exhausted=lambda now: False,
-            busy_hosts=lambda: self.crawl.busy_hosts,
         )
         crawler = SimpleNamespace(engine=None, settings=Settings(), signals=SignalManager())
         crawler.get_extension = lambda kind: session
@@ -180,9 +183,9 @@ def batch_of(number):
 
 def test_shard_is_busy_while_it_could_send_nothing(world):
     assert not world.shard.status.busy
-    world.crawl.busy_hosts = ["alone"]
+    world.crawl.available = Availability(["alone"])
     assert world.shard.status.busy, "all hosts are busy"
-    world.crawl.busy_hosts, world.crawl.leased = [], world.shard.status.requests
+    world.crawl.available, world.crawl.leased = ANY_HOST, world.shard.status.requests
     assert world.shard.status.busy, "all requests are under way"
 
 

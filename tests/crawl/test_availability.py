@@ -2,8 +2,7 @@
 
 import pytest
 
-from tres_scrapy.agent.ranking import LONGEST_REST
-from tres_scrapy.crawl.availability import Availability, Slot
+from tres_scrapy.crawl.host import LONGEST_REST, HostSlots, Slot
 
 NAMES = ["a.test", "b.test", "c.test"]
 
@@ -12,7 +11,7 @@ def available(*slots, names=NAMES):
     """Hosts with these slots, and the set of rows whose request is open."""
     by_name, rows = dict(zip(names, slots, strict=False)), set(range(9))
     slot_of = lambda name: by_name.get(name, Slot(name, [], 1, 0.0))  # noqa: E731
-    return Availability(names, slot_of, rows.__contains__), rows
+    return HostSlots(names, slot_of, rows.__contains__), rows
 
 
 @pytest.mark.parametrize("transfers", [1, 2])

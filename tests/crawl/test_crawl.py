@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from judged import judged
 
 from tres_scrapy.agent.policy import Decision, Policy
 from tres_scrapy.config.limit import Cap
@@ -7,7 +8,7 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import NEIGHBOURHOOD
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore, State
 
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
@@ -37,7 +38,7 @@ class Queue(Policy):
         self.told.append(("learn",))
         return 0.5
 
-    def select(self, busy_hosts=()):
+    def select(self, available=ANY_HOST):
         self.told.append(("select",))
         return Decision(self.rows.pop(0), 0, None) if self.rows else None
 
@@ -54,7 +55,7 @@ def crawl_of(*seeds, limit=None, cap=None, inlinks=False, **options):
 
 def book(crawl, row, reward, *urls):
     actions = np.zeros((len(urls), 3), dtype=np.float32)
-    return crawl.book_page(row, reward, Outlinks(urls, urls, actions)).outlinks
+    return crawl.book(row, judged(reward), Outlinks(urls, urls, actions)).outlinks
 
 
 def test_order_of_algorithm_3():
@@ -77,10 +78,10 @@ def test_booking_keeps_choice_and_url():
     crawl = crawl_of(A, B)
     decision = crawl.next()
     assert crawl.redirect(decision.row, C)
-    booking = crawl.book_page(decision.row, 1.0, NO_LINKS)
-    assert (booking.lease.decision, booking.lease.url) == (decision, A)
-    failure = crawl.book_failure(crawl.next().row, Failure("kind"))
-    assert (failure.lease.url, failure.kind) == (B, "kind")
+    booking = crawl.book(decision.row, judged(1.0), NO_LINKS)
+    assert (booking.decision, booking.decision.url) == (decision, A)
+    failure = crawl.book(crawl.next().row, Failure("kind"))
+    assert (failure.decision.url, failure.kind) == (B, "kind")
 
 
 def test_seeds_come_first():
@@ -126,7 +127,7 @@ def test_limit_counts_pages_not_failures():
     crawl = crawl_of(A, B, C, limit=2)
     first, second = crawl.next().row, crawl.next().row
     assert crawl.next() is None
-    crawl.book_failure(first, Failure("http_404"))
+    crawl.book(first, Failure("http_404"))
     third = crawl.next().row
     book(crawl, second, 1.0)
     book(crawl, third, 0.0)
@@ -138,7 +139,7 @@ def test_limit_counts_pages_not_failures():
 def test_failure_earns_nothing():
     crawl = crawl_of(A)
     row = crawl.next().row
-    crawl.book_failure(row, Failure("DNSLookupError"))
+    crawl.book(row, Failure("DNSLookupError"))
     assert crawl.policy.told[:2] == [
         ("observe", row, 0.0, 0.5),
         ("expand", row, [], State.DONE),
@@ -211,7 +212,7 @@ def test_lost_requests_stay_dropped():
 
 def test_seed_of_a_busy_host_waits():
     crawl = crawl_of(A, B)
-    busy = [crawl.store.hosts.names.index("a.test")]
+    busy = Availability([crawl.store.hosts.names.index("a.test")])
     assert crawl.store.url(crawl.next(busy).row) == B
     assert crawl.next(busy) is None
     assert crawl.store.url(crawl.next().row) == A
@@ -221,12 +222,12 @@ def test_busy_seeds_are_not_rescanned(monkeypatch):
     crawl = crawl_of(*(f"http://a.test/{number}" for number in range(50)), B)
     looked_at, eligibility = [], crawl.store.eligibility
 
-    def spy(rows, busy_hosts=()):
+    def spy(rows, available=ANY_HOST):
         looked_at.extend(rows.tolist())
-        return eligibility(rows, busy_hosts)
+        return eligibility(rows, available)
 
     monkeypatch.setattr(crawl.store, "eligibility", spy)
-    busy = [crawl.store.hosts.names.index("a.test")]
+    busy = Availability([crawl.store.hosts.names.index("a.test")])
     assert crawl.store.url(crawl.next(busy).row) == B
     assert [crawl.next(busy) for _ in range(5)] == [None] * 5
     assert len(looked_at) == 51
@@ -237,7 +238,7 @@ def test_busy_seeds_are_not_rescanned(monkeypatch):
 def test_figures_name_what_is_worth_watching():
     crawl = crawl_of(A)
     book(crawl, crawl.next().row, 1.0, B, C)
-    crawl.book_failure(crawl.next().row, Failure("timeout"))
+    crawl.book(crawl.next().row, Failure("timeout"))
     assert crawl.figures() == {
         "pages": 1,
         "relevant_pages": 1,

@@ -4,7 +4,7 @@ import pytest
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.crawl.health import JITTER, Health
+from tres_scrapy.crawl.host import JITTER, Health
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.recovery import restore_given_up

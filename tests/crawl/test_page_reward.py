@@ -1,8 +1,13 @@
-import pytest
+from dataclasses import replace
 
-from tres_scrapy.crawl.failure import SOFT_404
-from tres_scrapy.crawl.visit import Verdict, Verdicts, reward_of
-from tres_scrapy.page.duplicate import fingerprint
+import pytest
+from judged import judged
+
+from tres_scrapy.config.limit import ScopeOptions
+from tres_scrapy.crawl.failure import BAD_DOCUMENT, SOFT_404
+from tres_scrapy.crawl.verdict import Verdicts, reward_of
+from tres_scrapy.frontier.admission import Scope
+from tres_scrapy.page.kind import fingerprint
 from tres_scrapy.page.text import Page
 
 
@@ -13,37 +18,43 @@ def mark(text, url="http://a.test/"):
 SOUP, STEW = mark("a soup of onions and bread"), mark("stew of beans with thyme", "http://b.test/")
 
 
+def of(verdicts, mark=SOUP, probability=0.9, scope=None, *, is_query=False, **fields):
+    page = judged(False, mark=mark, **fields)._replace(probability=probability)
+    return verdicts.of(page, scope, is_query=is_query)
+
+
 @pytest.mark.parametrize(("probability", "relevant"), [(0.39, False), (0.4, True), (1.0, True)])
 def test_page_is_relevant_from_threshold(probability, relevant):
-    assert Verdicts(0.4).of(probability, SOUP).relevant is relevant
+    assert of(Verdicts(0.4), probability=probability).relevant is relevant
 
 
 def test_copy_is_irrelevant():
     verdicts = Verdicts(0.4)
-    first, copy = verdicts.of(0.9, SOUP), verdicts.of(0.9, SOUP)
+    first, copy = of(verdicts), of(verdicts)
     assert (first.relevant, copy.on_topic, copy.is_copy, copy.relevant) == (True, True, True, False)
-    assert verdicts.of(0.9, STEW).relevant
+    assert of(verdicts, STEW).relevant
 
 
 def test_copy_may_count_like_any_page():
     verdicts = Verdicts(0.4, detect_copies=False)
-    assert [verdicts.of(0.9, SOUP) for _ in range(2)] == [Verdict(on_topic=True)] * 2
+    assert [of(verdicts).relevant for _ in range(2)] == [True] * 2
 
 
 def test_pages_of_interrupted_crawl_have_copies():
     verdicts = Verdicts(0.4)
     verdicts.remember([SOUP])
-    assert verdicts.of(0.9, SOUP).is_copy
+    assert of(verdicts).is_copy
 
 
 def test_missing_page_has_no_copies():
     verdicts = Verdicts(0.4)
-    assert verdicts.of(0.9, SOUP, is_missing=True) == SOFT_404
-    assert verdicts.of(0.9, SOUP) == Verdict(on_topic=True)
+    assert of(verdicts, is_missing=True) == SOFT_404
+    assert of(verdicts, is_broken=True) == BAD_DOCUMENT
+    assert of(verdicts).relevant
 
 
 def test_answer_to_query_is_irrelevant():
-    assert not Verdicts(0.4).of(0.9, SOUP, is_query=True).relevant
+    assert not of(Verdicts(0.4), is_query=True).relevant
 
 
 @pytest.mark.parametrize(
@@ -60,9 +71,17 @@ def test_reward_of_page(relevant, is_trusted, is_query, reward):
     assert reward_of(relevant, is_trusted=is_trusted, is_query=is_query) == reward
 
 
-@pytest.mark.parametrize("reason", ["is_hidden", "is_foreign"])
-def test_hidden_and_foreign_pages_earn_nothing(reason):
-    verdict = Verdicts(0.5).of(0.9, SOUP, **{reason: True})
-    assert isinstance(verdict, Verdict)
-    assert verdict.on_topic
-    assert not verdict.relevant
+def test_hidden_page_earns_nothing():
+    page = of(Verdicts(0.5))
+    hidden = page._replace(page=replace(page.page, may_be_kept=False))
+    assert hidden.on_topic
+    assert not hidden.relevant
+
+
+def test_page_in_another_language_earns_nothing():
+    page = judged(False, mark=SOUP)._replace(probability=0.9)
+    page = page._replace(page=replace(page.page, language="de"))
+    scope = Scope.of(ScopeOptions(languages=("en",)))
+    foreign = Verdicts(0.5).of(page, scope, is_query=False)
+    assert foreign.on_topic
+    assert not foreign.relevant

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from test_crawl import A, book, crawl_of
 
-from tres_scrapy.crawl import revision
+from tres_scrapy.crawl import verdict as revision
 from tres_scrapy.frontier.feature import ACTION
 
 LINKS = [f"http://s{n}.test/" for n in range(6)]

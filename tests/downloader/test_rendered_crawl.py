@@ -26,7 +26,7 @@ from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.downloader.rendering import CERTAIN, MEMORY, Rendering
 from tres_scrapy.downloader.request import LEASE, RECEIVED
 from tres_scrapy.export.archive import ArchiveMiddleware
-from tres_scrapy.page.empty_page import Content
+from tres_scrapy.page.kind import Content
 from tres_scrapy.url.message import TresError
 
 FULL = "<p>" + "soup " * 200 + "</p>" + "<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>"

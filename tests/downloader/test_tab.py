@@ -15,7 +15,7 @@ from playwright.async_api import async_playwright
 from tres_scrapy.downloader.browser import context_options, find_browser, launch_options
 from tres_scrapy.downloader.gate import BrowserGate, GateRule, Parent
 from tres_scrapy.downloader.tab import FetchedPage, RenderError, Tab, TabLimits
-from tres_scrapy.page.empty_page import Content, content_of
+from tres_scrapy.page.kind import Content, content_of
 
 try:
     BROWSER = find_browser()

@@ -5,15 +5,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from judged import judged
 from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 from warcio.archiveiterator import ArchiveIterator
 
+from tres_scrapy.agent.policy import NO_FEATURES, Decision, Experience
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.crawl.crawl import PAGE
-from tres_scrapy.crawl.visit import Verdict
+from tres_scrapy.crawl.crawl import NO_ROWS, PAGE, Booking
 from tres_scrapy.export.archive import FIELDS, Archive, exchange_of
 from tres_scrapy.extensions.session import CrawlSession
 
@@ -33,10 +34,7 @@ class Crawler:
     def __init__(self, **settings):
         self.settings = Settings({"TRES_TOPIC": "food", "USER_AGENT": "tres", **settings})
         self.stats = MemoryStatsCollector(SimpleNamespace(settings=self.settings))
-        self.leases = [
-            SimpleNamespace(url=f"http://a.test/{row}", exchange=None) for row in range(4)
-        ]
-        crawl = SimpleNamespace(lease_of=lambda row: self.leases[row])
+        crawl = SimpleNamespace(is_leased=lambda row: True)
         output = Path(self.settings.get("TRES_OUTPUT", "output/food.jsonl"))
         self.learner = SimpleNamespace(crawl=crawl, listeners=[], output=output, job=None)
         self.closed = []
@@ -62,17 +60,11 @@ def opened(tmp_path):
     return open_
 
 
-def booking(crawler, row, kind=PAGE, *, relevant=False):
-    experience = SimpleNamespace(row=row)
-    return SimpleNamespace(
-        lease=crawler.leases[row], kind=kind, relevant=relevant, experience=experience
-    )
-
-
-def visit(*, relevant):
-    judgement = SimpleNamespace(probability=0.75)
-    judged = SimpleNamespace(judgement=judgement, page=SimpleNamespace(language=""))
-    return SimpleNamespace(verdict=Verdict(relevant), depth=0, path=["x"], judged=judged)
+def booking(row, kind=PAGE, page=None):
+    decision = Decision(row, None, None, url=f"http://a.test/{row}")
+    experience = Experience(row, NO_FEATURES, 0.0)
+    relevant = page is not None and page.relevant
+    return Booking(experience, relevant, kind, NO_ROWS, decision, page)
 
 
 def fill(archive, crawler):
@@ -80,10 +72,10 @@ def fill(archive, crawler):
     for row in (0, 1, 2, None):
         response = ANSWER.replace(url=f"http://a.test/{row}")
         asyncio.run(archive.add(row, exchange_of(Request(response.url), response)))
-    archive.booked(booking(crawler, 0, relevant=True), visit(relevant=True))
-    archive.booked(booking(crawler, 1), visit(relevant=False))
-    archive.booked(booking(crawler, 2, "http_404"), None)
-    archive.booked(booking(crawler, 3, "robots"), None)
+    archive.booked(booking(0, page=judged(True)._replace(probability=0.75)))
+    archive.booked(booking(1, page=judged(False)._replace(probability=0.75)))
+    archive.booked(booking(2, "http_404"))
+    archive.booked(booking(3, "robots"))
     archive.engine_stopped()
 
 

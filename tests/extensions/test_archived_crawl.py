@@ -12,8 +12,8 @@ KILLED = """
 import os, runpy
 from tres_scrapy.export.archive import Archive
 booked = Archive.booked
-def die(self, booking, visit):
-    booked(self, booking, visit)
+def die(self, booking):
+    booked(self, booking)
     self.booked_before = getattr(self, "booked_before", 0) + 1
     if self.booked_before == 3:
         self.writer._tasks.put(None)

@@ -5,6 +5,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from judged import judged
 from scrapy import Request, Spider
 from scrapy.settings import Settings
 
@@ -12,7 +13,6 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
-from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.extensions import control as module
 from tres_scrapy.extensions.control import ENDING, PAUSED, RUNNING, Control
 from tres_scrapy.extensions.session import CrawlSession
@@ -62,7 +62,7 @@ def control_of(*urls, cap=None, limit=None, spider=None, job=None, **settings):
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, make_policy("tres", store, PolicyInputs()), limit)
     stats = SimpleNamespace(set_value=lambda name, value: None)
-    learner = CrawlSession(crawl, Judge(), stats, Verdicts(0.5))
+    learner = CrawlSession(crawl, Judge(), stats)
     crawler = SimpleNamespace(settings=Settings(settings), learner=learner, crawling=True)
     crawler.spider = spider or TresSpider()
     crawler.engine = Engine(crawler)
@@ -77,7 +77,7 @@ def book(crawler, *outlinks):
     crawl = crawler.learner.crawl
     row = crawl.next().row
     actions = np.zeros((len(outlinks), 3), dtype=np.float32)
-    crawl.book_page(row, 1.0, Outlinks(outlinks, outlinks, actions))
+    crawl.book(row, judged(1.0), Outlinks(outlinks, outlinks, actions))
     return crawl.store.url(row)
 
 

@@ -32,12 +32,12 @@ class Loop:
 def opened(monkeypatch, *, paused=False, offline=False, **settings):
     """Open a crawl that reports once, and return its progress."""
     monkeypatch.setattr(module, "create_looping_call", Loop)
-    waits = SimpleNamespace(waited=2.4)
-    crawl = SimpleNamespace(limit=9, leased=0, patience=waits, figures=lambda: FIGURES)
+    crawl = SimpleNamespace(limit=9, leased=0, waits=False, figures=lambda: FIGURES)
     session = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=offline))
     crawler = SimpleNamespace(
         settings=Settings({"TRES_TOPIC": "food", **settings}),
         engine=SimpleNamespace(paused=paused),
+        stats=SimpleNamespace(get_value=lambda *_: 2.4),
         get_extension=lambda kind: session,
     )
     progress = Progress(crawler, 10.0, live=False)

@@ -109,7 +109,7 @@ def test_unwritable_record_does_not_stop_crawl(caplog):
     recorder._writer = SimpleNamespace(flush=flush, abandon=lambda: closed.append(True))
     recorder._flush()
     assert closed
-    recorder.booked(None, None)
+    recorder.booked(None)
     recorder._flush()
     recorder.engine_stopped()
     assert caplog.text.count("disk is full") == 1

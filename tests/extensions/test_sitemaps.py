@@ -135,7 +135,7 @@ def test_hosts_asked_before_are_not_asked_again():
     learner.crawl.store.ledger.exhausted.return_value = [False]
     extension = Sitemaps(Mock(**{"get_extension.return_value": learner}))
     extension.spider_opened()
-    extension.note(Mock(), Mock(relevant=True, **{"judged.page.url": "http://a.test/soup"}))
+    extension.note(Mock(relevant=True, **{"judged.page.url": "http://a.test/soup"}))
     assert not extension._tasks
 
 

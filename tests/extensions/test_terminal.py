@@ -155,6 +155,7 @@ def test_live_line_is_not_of_a_shard(monkeypatch, shards):
         signals=SimpleNamespace(connect=lambda *args, **kwargs: None),
         get_extension=lambda kind: learner,
         engine=SimpleNamespace(paused=True),
+        stats=SimpleNamespace(get_value=lambda *_: 0.0),
     )
     with terminal(80) as screen:
         monkeypatch.setattr(sys, "stderr", screen.file)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.url.domain import registrable_domain
+from tres_scrapy.url.canonical import registrable_domain
 
 
 @pytest.mark.parametrize(

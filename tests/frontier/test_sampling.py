@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.sampling import LeafPool, counts, representatives
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 
@@ -24,7 +24,7 @@ def frontier(urls_by_leaf, cap=None):
 
 
 def draw(store, pool, busy=(), seed=0, each=1):
-    return representatives(pool, store, np.random.default_rng(seed), busy, each=each)
+    return representatives(pool, store, np.random.default_rng(seed), Availability(busy), each=each)
 
 
 def test_one_of_each_non_empty_leaf():

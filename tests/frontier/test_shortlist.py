@@ -5,7 +5,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.queue import Shortlist
 from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
 
@@ -66,7 +66,7 @@ class ShortlistEqualsSorting(RuleBasedStateMachine):
     def ready(self, busy=()):
         """Return all ready rows, the best first."""
         rows = self.store.pending_rows()
-        rows = rows[self.store.eligibility(rows, busy) == Eligibility.READY]
+        rows = rows[self.store.eligibility(rows, Availability(busy)) == Eligibility.READY]
         return rows[np.argsort(-self.store["probability"].take(rows))].tolist()
 
     @invariant()
@@ -89,7 +89,7 @@ class ShortlistEqualsSorting(RuleBasedStateMachine):
             for host in HOSTS[:2]
             if host in self.store.hosts.names
         ]
-        listed = self.list.ready(busy).tolist()
+        listed = self.list.ready(Availability(busy)).tolist()
         assert set(listed) <= set(self.ready(busy))
         assert set(self.list.ready().tolist()) >= set(listed)
 

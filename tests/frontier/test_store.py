@@ -7,10 +7,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, TRAIL, Eligibility, SampleStore, State
 from tres_scrapy.links.code import RaggedArray
-from tres_scrapy.url.domain import registrable_domain
+from tres_scrapy.url.canonical import registrable_domain
 
 CAP = 3
 LIMITS = FrontierLimits(pending=12, pending_per_domain=7, failures=2)
@@ -34,7 +34,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.left_out = 0
         self.closed = set()
         self.lost = []  # rows that the store has reported as dropped
-        self.store.on_drop = lambda rows: self.lost.extend(rows.tolist())
+        self.store.watch_drops(lambda rows: self.lost.extend(rows.tolist()))
         self.passing = {}  # the last row that was redirected there
         self.known, self.gone = set(), set()  # hosts that have answered, that are given up
         self.held = set()  # rows that keep their slot of MAX while they wait
@@ -263,17 +263,16 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
                 for name in names
                 if name in self.store.hosts.names
             ]
-            found = self.store.eligibility(numbers, busy)
+            found = self.store.eligibility(numbers, Availability(busy))
             assert found.tolist() == [self.eligibility(i, names) for i in numbers]
             elsewhere = [i for i in numbers if self.rows[i]["host"] not in names]
-            assert self.store.may_be_ready(busy) == bool(elsewhere)
-            self.store.hosts.only_known = True
-            found = self.store.eligibility(numbers, busy).tolist()
+            assert self.store.may_be_ready(Availability(busy)) == bool(elsewhere)
+            available = Availability(busy, only_known=True)
+            found = self.store.eligibility(numbers, available).tolist()
             expected = [self.eligibility(i, names, only_known=True) for i in numbers]
             assert found == expected
             known = [i for i in elsewhere if self.rows[i]["host"] in self.known]
-            assert self.store.may_be_ready(busy) == bool(known)
-            self.store.hosts.only_known = False
+            assert self.store.may_be_ready(available) == bool(known)
 
 
 TestStoreEqualsDictionaries = StoreEqualsDictionaries.TestCase
@@ -303,7 +302,7 @@ def test_refused_url_counts_once_if_it_waits():
 
 def test_dropped_rows_that_max_may_bring_back_are_not_lost():
     store, lost = SampleStore(DomainLedger(Cap(1, 1))), []
-    store.on_drop = lambda rows: lost.extend(rows.tolist())
+    store.watch_drops(lambda rows: lost.extend(rows.tolist()))
     urls = [f"http://a.test/{i}" for i in (0, 0, 1)]
     rows = store.add(NO_PARENT, Outlinks(urls, urls, np.zeros((3, 3), dtype=np.float32)))
     store.lease(0)

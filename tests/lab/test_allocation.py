@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refreshing.simulation import MULTIPLE, SINGLE, allocate, freshness
 from scipy.optimize import minimize
 
-from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE, allocate, freshness
 from tres_scrapy.refresh.policy import allocate_within, chance
 
 WEIGHTS = np.array(SINGLE.weights)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-
-from tres_scrapy.lab.fgdqn import ArmBatch, ArmReplay, FgDqnBandit, FgDqnOptions
-from tres_scrapy.lab.refresh_simulation import SINGLE, BanditPolicy, ThompsonBandit, simulate
+from refreshing.fgdqn import ArmBatch, ArmReplay, FgDqnBandit, FgDqnOptions
+from refreshing.simulation import SINGLE, BanditPolicy, ThompsonBandit, simulate
 
 SMALL = FgDqnOptions(hidden=(16, 8))
 WEIGHTS = np.array([5.0, 0.2, 1.0])

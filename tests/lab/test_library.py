@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.agent.policy import PageText
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.crawl.registry import POLICIES
@@ -10,7 +11,7 @@ from tres_scrapy.lab.webs.web import HTML, TEXT, Answer
 from tres_scrapy.links.code import CueGroup, coded
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack import Judgement
+from tres_scrapy.topic.pack import Judged
 
 PAGE = "<title>Soup</title><p>Leek soup and <a href='/b'>more soup</a> with bread.</p>"
 ANSWERS = {
@@ -52,7 +53,7 @@ class Pack:
 
     def judge(self, pages):
         self.titles += [page.title for page in pages]
-        return [Judgement(0.9, np.ones((len(page.links), 3), "f4")) for page in pages]
+        return [Judged(page, 0.9, np.ones((len(page.links), 3), "f4")) for page in pages]
 
 
 @pytest.fixture
@@ -69,12 +70,9 @@ def test_page_is_read_and_judged_once(library, web):
     first, second = (library.fetch("http://a.test/", REWARDED) for _ in range(2))
     assert first is second
     assert web.asked == len(library._pack.titles) == 1
-    assert (first.probability, first.urls, first.anchors) == (
-        0.9,
-        ("http://a.test/b",),
-        ("more soup",),
-    )
-    assert first.actions.tolist() == [[1, 1, 1]]
+    assert first.judged.probability == 0.9
+    assert (first.links.urls, first.links.anchors) == (("http://a.test/b",), ("more soup",))
+    assert first.links.actions.tolist() == [[1, 1, 1]]
     assert first.answer.relevant
     assert not first.answer.body
 
@@ -85,24 +83,26 @@ def test_page_is_read_and_judged_once(library, web):
 )
 def test_failed_fetch_is_not_judged(library, path, failure):
     fetched = library.fetch(f"http://a.test/{path}", REWARDED)
-    assert (fetched.failure, fetched.is_missing) == (failure, path == "soft")
+    assert fetched.failure == failure
+    assert (fetched.judged is not None and fetched.judged.is_missing) == (path == "soft")
     assert fetched.location == ("/" if path == "moved" else None)
     assert not library._pack.titles
 
 
 def test_blind_policy_pays_no_judgement(library, web):
     blind = library.fetch("http://a.test/", BLIND)
-    assert (blind.probability, blind.actions.tolist()) == (0.0, [[0, 0, 0]])
-    assert library.fetch("http://a.test/", REWARDED).probability == 0.9
-    assert library.fetch("http://a.test/", BLIND).probability == 0.9, (
+    assert (blind.judged.probability, blind.links.actions.tolist()) == (0.0, [[0, 0, 0]])
+    assert library.fetch("http://a.test/", REWARDED).judged.probability == 0.9
+    assert library.fetch("http://a.test/", BLIND).judged.probability == 0.9, (
         "what is known is not forgotten"
     )
     assert web.asked == 2
 
 
 def test_late_reader_still_gets_words(library):
-    assert not library.fetch("http://a.test/", REWARDED).text.text
-    text = library.fetch("http://a.test/", READER).text
+    assert not library.fetch("http://a.test/", REWARDED).judged.page.text
+    read = library.fetch("http://a.test/", READER).judged
+    text = PageText.of(read.page, read.probability)
     assert text.text.startswith("Soup Leek soup")
     assert text.contexts == {"http://a.test/b": "leek soup and with bread"}
     assert text.probability == 0.9
@@ -110,11 +110,11 @@ def test_late_reader_still_gets_words(library):
 
 def test_late_model_still_gets_cues(library, web):
     for kind in (BLIND, REWARDED, READER):
-        assert library.fetch("http://a.test/", kind).cues.counts.tolist() == [0]
+        assert library.fetch("http://a.test/", kind).links.cues.counts.tolist() == [0]
     first, second = (library.fetch("http://a.test/", LINKED) for _ in range(2))
     assert first is second
     (link,) = read_page(PAGE, "http://a.test/", places=True).places
-    assert set(coded(CueGroup.AROUND, link.around)) < set(first.cues.codes.tolist())
+    assert set(coded(CueGroup.AROUND, link.around)) < set(first.links.cues.codes.tolist())
     assert web.asked == 4
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
+from refreshing.simulation import SINGLE, SpacedPolicy, simulate
 
-from tres_scrapy.lab.refresh_simulation import SINGLE, SpacedPolicy, simulate
 from tres_scrapy.refresh.page_table import PageTable
 from tres_scrapy.refresh.policy import FLOOR, Bounds, StaticPolicy
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from tres_scrapy.lab.refresh_simulation import (
+from refreshing.simulation import (
     SINGLE,
     BanditPolicy,
     Experiment,
@@ -13,6 +12,7 @@ from tres_scrapy.lab.refresh_simulation import (
     freshness,
     simulate,
 )
+
 from tres_scrapy.refresh.page_table import PageTable
 
 WEIGHTS = np.array(SINGLE.weights)

@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from judged import judged
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions
@@ -34,7 +35,7 @@ def record(tmp_path_factory):
         urls = [f"http://h{step}.test/{i}" for i in range(4)]
         actions = random.random((4, 3), dtype=np.float32)
         anchors = ["<script>alert(1)</script>"] * 4
-        booking = crawl.book_page(row, float(step % 2), Outlinks(urls, anchors, actions))
+        booking = crawl.book(row, judged(float(step % 2)), Outlinks(urls, anchors, actions))
         writer.note(
             RecordEntry(
                 booking,

@@ -12,7 +12,6 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
-from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, VISIT
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import Outlinks, Scope
@@ -20,12 +19,10 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import silent
 from tres_scrapy.middlewares.reward import RewardMiddleware
-from tres_scrapy.page.duplicate import fingerprint
-from tres_scrapy.page.empty_page import is_soft_404
+from tres_scrapy.page.kind import fingerprint, is_soft_404
 from tres_scrapy.page.text import Link, Page
-from tres_scrapy.topic.judge import Judged
 from tres_scrapy.topic.judge_process import WorkerError
-from tres_scrapy.topic.pack import Judgement
+from tres_scrapy.topic.pack import Judged
 
 SEED = "http://a.test/"
 LINKS = tuple(Link(f"http://{name}.test/", f"about {name}") for name in "bcd")
@@ -47,10 +44,9 @@ class Judge:
             future.set_exception(self.error)
         else:
             page = Page(source.url, "Title", source.body.decode(), LINKS)
-            judgement = Judgement(0.9, ACTIONS)
-            cues = silent(len(LINKS))
-            judged = Judged(page, judgement, fingerprint(page), is_soft_404(page), cues)
-            future.set_result(judged)
+            judged = Judged(page, 0.9, ACTIONS, cues=silent(len(LINKS)))
+            found = {"mark": fingerprint(page), "is_missing": is_soft_404(page)}
+            future.set_result(judged._replace(**found))
         return future
 
 
@@ -90,7 +86,6 @@ def leased_page(
         crawl,
         judge or Judge(),
         SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None),
-        Verdicts(0.5),
         follows_all=follow_every_link,
         dupefilter=SeenUrls(),
         **options,
@@ -168,7 +163,7 @@ def test_body_is_decoded_by_the_judge():
 
     middleware, _, response = leased_page(follow_every_link=True, response_class=Sealed)
     process(middleware, response, no_output)
-    assert response.meta[VISIT].judged.page.text == "text"
+    assert response.meta[VISIT].page.text == "text"
 
 
 @pytest.mark.parametrize(("header", "language"), [("de-AT", "de-AT"), ("de, en", ""), (None, "")])
@@ -186,7 +181,7 @@ def test_callback_sees_the_visit():
 
     async def callback():
         visit = response.meta[VISIT]
-        yield visit.judged.judgement.probability, visit.path, visit.decision.row
+        yield visit.probability, visit.path, visit.depth
 
     assert process(middleware, response, callback) == [(0.9, [SEED], 0)]
 

@@ -9,14 +9,15 @@ from conftest import DATA
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.page.duplicate import (
+from tres_scrapy.page.kind import (
     LANES,
     MAX_DIFFERENCE,
     MAX_DIFFERENCE_AT_ADDRESS,
     Duplicates,
     fingerprint,
 )
-from tres_scrapy.page.text import Page, read_page, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import Page, read_page
 
 PAGES = DATA / "pages.jsonl.xz"
 WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]

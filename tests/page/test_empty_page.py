@@ -1,6 +1,6 @@
 import pytest
 
-from tres_scrapy.page.empty_page import (
+from tres_scrapy.page.kind import (
     FEW_LINKS,
     FEW_WORDS,
     FEW_WORDS_AROUND,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from w3lib.encoding import html_to_unicode
 
-from tres_scrapy.page.encoding import (
+from tres_scrapy.page.language import (
     CHUNK,
     ENCODINGS,
     declared_encoding,

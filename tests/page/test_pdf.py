@@ -13,7 +13,8 @@ from reportlab.pdfgen import canvas
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page import pdf
-from tres_scrapy.page.pdf_page import DocumentError, PdfReader, is_pdf, read_document
+from tres_scrapy.page.kind import is_pdf
+from tres_scrapy.page.pdf_page import DocumentError, PdfReader, read_document
 
 URL = "http://a.test/papers/soup.pdf"
 SOUP = "Boil the onions in butter and flour until they are brown."

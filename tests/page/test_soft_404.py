@@ -1,6 +1,6 @@
 import pytest
 
-from tres_scrapy.page.empty_page import is_soft_404
+from tres_scrapy.page.kind import is_soft_404
 from tres_scrapy.page.text import Page
 
 

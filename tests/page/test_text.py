@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page import text
-from tres_scrapy.page.text import MAX_ATTRIBUTES, MAX_TAGS, Link, read_page, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import MAX_ATTRIBUTES, MAX_TAGS, Link, read_page
 from tres_scrapy.url import canonical
 from tres_scrapy.url.canonical import canonicalise
 

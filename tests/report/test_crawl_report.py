@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import command
+from judged import judged
 from recorded_run import META, crawl_of, record, steps
 from selectolax.lexbor import LexborHTMLParser
 
@@ -47,7 +48,7 @@ def hostile(tmp_path_factory):
     urls = ["http://a.test/?<script>alert(1)</script>", "http://b.test/'\"onclick=alert(1)"]
     while (decision := crawl.next()) is not None:
         actions = np.zeros((len(urls), 3), dtype=np.float32)
-        booking = crawl.book_page(decision.row, 0.0, Outlinks(urls, [HOSTILE] * 2, actions))
+        booking = crawl.book(decision.row, judged(0.0), Outlinks(urls, [HOSTILE] * 2, actions))
         writer.note(RecordEntry(booking, 100.0, title=HOSTILE, text=HOSTILE))
         urls = []
         actions = actions[:0]
@@ -263,7 +264,7 @@ def test_failures_alone_have_a_report(tmp_path):
     crawl = crawl_of(pages=5)
     writer = Writer.open(tmp_path / "a.run", crawl, META, {}, 100.0)
     decision = crawl.next()
-    writer.note(RecordEntry(crawl.book_failure(decision.row, Failure("http_404")), 101.0))
+    writer.note(RecordEntry(crawl.book(decision.row, Failure("http_404")), 101.0))
     writer.close(102.0, "no_page")
     with Record(tmp_path / "a.run") as read:
         page = render(read)

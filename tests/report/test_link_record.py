@@ -54,7 +54,7 @@ def test_link_of_each_choice_is_kept(linked, read):
     assert seed.link == []
     names = linked.crawl.store.names
     for page, booking in zip(pages, linked.bookings[1:], strict=True):
-        said = booking.lease.decision.choice.said
+        said = booking.decision.choice.said
         assert said.url == page.url
         assert page.link == parts_of(said, names)
     assert sum(len(page.link) > 1 for page in pages) > 100
@@ -79,7 +79,7 @@ def test_weights_are_named_and_learned(linked, read):
 
 def test_counts_are_those_of_fetched_links(linked, read):
     (code,) = coded(CueGroup.ANCHOR, ["engine"])
-    fetched = [booking for booking in linked.bookings[1:] if "/cars/" in booking.lease.url]
+    fetched = [booking for booking in linked.bookings[1:] if "/cars/" in booking.decision.url]
     engine = next(each for each in read.link_weights()["anchor"] if each.text == "engine")
     assert engine.fetched == len(fetched) == linked.crawl.policy.link_learner.fetched[code]
     assert engine.relevant == 0
@@ -167,7 +167,7 @@ def test_names_survive_a_kill(tmp_path):
 
 def test_common_runs_of_fetched_urls_are_named(linked):
     names, fetched = linked.crawl.store.names, linked.crawl.policy.link_learner.fetched
-    urls = [booking.lease.url for booking in linked.bookings[1:]]
+    urls = [booking.decision.url for booking in linked.bookings[1:]]
     texts = {
         code: text
         for url in urls

@@ -4,6 +4,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from judged import judged
 from recorded_run import META, crawl_of, record, steps
 
 from tres_scrapy.frontier.admission import Outlinks
@@ -25,10 +26,10 @@ def test_every_booking_is_kept(recorded, read):
         assert (page.row, page.reward, page.kind) == (row, reward, booking.kind)
         assert list(page.x) == list(FEATURES)
         assert list(page.x.values()) == x.tolist()
-        assert (page.url, page.final_url or page.url) == (booking.lease.url, store.url(row))
+        assert (page.url, page.final_url or page.url) == (booking.decision.url, store.url(row))
         assert page.domain == store.ledger.names[store["domain"][row]]
         assert page.anchor == store.anchors[row]
-        assert page.q_value == booking.lease.decision.q_value
+        assert page.q_value == booking.decision.q_value
         assert (page.title, page.time, page.probability) == (f"title {number}", 100 + number, 0.75)
     assert any(page.final_url for page in pages)
 
@@ -47,7 +48,7 @@ def test_kinds_of_choices_are_told_apart(recorded, read):
     assert {page.chosen for page in pages[1:]} == {GREEDY, UNCERTAIN}
     for page, booking in zip(pages, recorded.bookings, strict=True):
         if page.chosen == UNCERTAIN:
-            choice = booking.lease.decision.choice
+            choice = booking.decision.choice
             assert choice.rows[np.argmax(choice.bounds)] == page.row
             assert page.q_value < choice.q_values.max()
         if page.chosen == GREEDY:
@@ -65,7 +66,7 @@ def test_exploration_is_recorded(tmp_path):
 
 def test_rivals_are_best_leaves(recorded, read):
     for page, booking in zip(read.last(1000)[::-1], recorded.bookings, strict=True):
-        choice = booking.lease.decision.choice
+        choice = booking.decision.choice
         if choice is None or choice.q_values is None:
             assert read.rivals(page.step) == []
             continue
@@ -99,7 +100,9 @@ def test_item_says_what_the_record_says():
         said.append(reasons.why(decision))
         urls = [f"http://{random.integers(9)}.test/{decision.row}/{i}" for i in range(6)]
         actions = random.random((6, 3)).astype(np.float32)
-        crawl.book_page(decision.row, float(random.random() < 0.5), Outlinks(urls, urls, actions))
+        crawl.book(
+            decision.row, judged(float(random.random() < 0.5)), Outlinks(urls, urls, actions)
+        )
     assert said[0] == "Seed."
     book = RuleBook(crawl.policy.tree.rules)
     last = crawl.policy.select()

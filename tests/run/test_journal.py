@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from judged import judged
 from plain_policy import PlainPolicy
 
 from tres_scrapy.agent import link_learner
@@ -17,16 +18,15 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.config.limit import Cap, FrontierLimits
-from tres_scrapy.crawl import revision
+from tres_scrapy.crawl import verdict as revision
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import POLICIES, make_policy
 from tres_scrapy.crawl.scout import Scout
-from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run import recovery
@@ -113,9 +113,9 @@ class Web:
         links = Outlinks(urls, ["an\0chor"] * 4, actions, cues)
         if number % 14 == 6:
             kind = "robots" if number % 4 == 2 else "http_404"
-            booking, note = self.crawl.book_failure(row, Failure(kind)), ()
+            booking, items = self.crawl.book(row, Failure(kind)), ()
         elif number % 14 == 13:
-            booking, note = self.crawl.book_data(row, links), ()
+            booking, items = self.crawl.book(row, None, links), ()
         else:
             if number % 10 == 9:
                 self._move(row, f"http://q{number % 3}.test/{number}")
@@ -123,9 +123,9 @@ class Web:
                 self._move(row, f"http://r{number % 3}.test/{number}")
             reward = float(number % 3 == 0)
             self.crawl.counts["duplicates"] += number % 3 == 1
-            booking = self.crawl.book_page(row, reward, links)
-            note = str(number).encode(), [str(row), None, "another"]
-        self.journal.book(self.crawl, booking, *note)
+            page = judged(reward, mark=str(number).encode())
+            booking, items = self.crawl.book(row, page, links), [str(row), None, "another"]
+        self.journal.book(self.crawl, booking, items)
         self.state = self.crawl.policy.state()
 
     def describe(self, waiting):
@@ -361,7 +361,7 @@ def test_bookings_come_back_in_their_order(tmp_path):
     assert (len(pages), sum(booking.relevant for booking in pages)) == (crawl.pages, crawl.relevant)
     assert len(found) == journal.steps == booked_of(crawl)
     assert crawl.store.is_seed(found[0].experience.row)
-    assert all(booking.lease.url == crawl.store.url(booking.experience.row) for booking in found)
+    assert all(booking.decision.url == crawl.store.url(booking.experience.row) for booking in found)
     assert found[0].experience.x.shape == (len(FEATURES),)
     journal.close()
 
@@ -621,7 +621,7 @@ def test_redirect_survives_kill(tmp_path):
     assert [ledger._records[name].tolist() for name in ("leased", "held")] == [[0, 0, 0], [0, 0, 1]]
     assert resumed.next().row == row
     assert [ledger._records[name].tolist() for name in ("leased", "held")] == [[0, 0, 1], [0, 0, 0]]
-    journal.book(resumed, resumed.book_page(row, 1.0, NO_LINKS))
+    journal.book(resumed, resumed.book(row, judged(1.0), NO_LINKS))
     assert not journal.database.execute("SELECT * FROM redirect").fetchall()
     journal.close()
     journal, again = Journal.open(tmp_path, {}), new_crawl()
@@ -653,7 +653,7 @@ def test_interrupted_fetch_keeps_its_slot_of_max(tmp_path):
     row = resumed.next().row
     assert resumed.store.url(row) == urls[0]
     resumed.set_back(row, last=True)
-    busy = [resumed.store["host"][row]]
+    busy = Availability([resumed.store["host"][row]])
     assert resumed.next(busy) is not None
     assert resumed.next(busy) is not None
     assert resumed.next(busy) is None, "MAX is 3"
@@ -731,7 +731,7 @@ def job_of(directory, cap):
     job = Job(Journal.open(directory, {}, now()), SimpleNamespace(), print, cap)
     crawl = new_crawl(limit=None)
     crawl.store.ledger.cap = cap
-    job.recover(crawl, (), Verdicts(0.5))
+    job.recover(crawl, ())
     return job, crawl
 
 

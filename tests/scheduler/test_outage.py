@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from judged import judged
 from scrapy.exceptions import DownloadConnectionRefusedError, DownloadTimeoutError
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -102,7 +103,7 @@ class World:
         paths = [f"/{n}" for n in (2 * number + 1, 2 * number + 2) if n < self.pages]
         urls = [f"http://{host}{path}" for path in paths]
         links = Outlinks(urls, urls, np.zeros((len(urls), 3), dtype=np.float32))
-        self.crawl.book_page(row, True, links)
+        self.crawl.book(row, judged(True), links)
         self.health.note_booking(row)
 
     @property

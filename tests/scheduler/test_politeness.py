@@ -38,11 +38,11 @@ import time
 real, set_by = time.time, [0]
 time.time = lambda: real() + set_by[0]
 from tres_scrapy.extensions.session import CrawlSession
-book_page = CrawlSession.book_page
-def set_clock(self, *arguments):
+book = CrawlSession.book
+def set_clock(self, *arguments, **options):
     set_by[0] += {days} * 86400
-    return book_page(self, *arguments)
-CrawlSession.book_page = set_clock
+    return book(self, *arguments, **options)
+CrawlSession.book = set_clock
 """
 
 

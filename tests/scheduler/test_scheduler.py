@@ -3,6 +3,7 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
+from judged import judged
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 from scrapy.dupefilters import RFPDupeFilter
@@ -18,7 +19,6 @@ from tres_scrapy.config.download import RestOptions
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
-from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.downloader.delay import SharedAddresses
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
@@ -79,7 +79,9 @@ def scheduler_of(
     *urls, slots=None, cap=None, limit=None, shared=None, rest=ALL_NEW, follows_all=True, **settings
 ):
     """A scheduler over the seeds `urls`; `slots` are the downloader's, by host."""
+    stats = SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None)
     crawler = SimpleNamespace(
+        stats=stats,
         settings=Settings(
             {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 1} | settings
         ),
@@ -93,8 +95,7 @@ def scheduler_of(
     )
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, UniformPolicy(store), limit)
-    stats = SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None)
-    learner = CrawlSession(crawl, Judge(), stats, Verdicts(0.5), rest=rest, follows_all=follows_all)
+    learner = CrawlSession(crawl, Judge(), stats, rest=rest, follows_all=follows_all)
     scheduler = TreeFrontierScheduler(crawler, learner, own_queue(crawler), shared)
     scheduler.open(None)
     for url in urls:
@@ -116,15 +117,13 @@ def urls_of(scheduler):
     return [request.url for request in iter(scheduler.next_request, None)]
 
 
-def test_learner_is_told_which_hosts_are_busy(clock):
+def test_crawl_is_told_which_hosts_are_busy(clock):
     """A shard says with it what it could fetch now."""
-    scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/")
-    learner = scheduler._session
-    assert not learner.busy_hosts()
+    scheduler, crawl = scheduler_of("http://a.test/", "http://a.test/2")
     request = scheduler.next_request()
-    assert list(learner.busy_hosts()) == [crawl.store["host"][request.meta[LEASE]]]
-    scheduler.request_left_downloader(request, None)
-    assert not learner.busy_hosts()
+    assert not crawl.available.busy
+    assert scheduler.next_request() is None
+    assert list(crawl.available.busy) == [crawl.store["host"][request.meta[LEASE]]]
 
 
 def test_slot_bounds_requests_of_host(clock):
@@ -221,7 +220,7 @@ def test_crawl_with_page_budget_waits_for_hosts_that_are_soon_free(clock, settin
     for _ in slots:
         scheduler.next_request()
     scheduler.next_request()
-    names = [crawl.store.hosts.names[host] for host in crawl.patience.hosts]
+    names = [crawl.store.hosts.names[host] for host in crawl.available.soon]
     assert names == (["a.test"] if patient else [])
 
 
@@ -232,7 +231,7 @@ def test_concurrency_bounds_open_samples(clock):
     assert len(requests) == 3
     scheduler.request_left_downloader(requests[0], spider=None)
     assert scheduler.next_request() is None, "what is not yet judged counts"
-    crawl.book_failure(requests[0].meta[LEASE], Failure("kind"))
+    crawl.book(requests[0].meta[LEASE], Failure("kind"))
     assert scheduler.next_request() is not None
 
 
@@ -243,7 +242,7 @@ def test_single_concurrency_ignores_hosts(clock):
     for url in urls[:2]:
         request = scheduler.next_request()
         assert request.url == url
-        crawl.book_failure(request.meta[LEASE], Failure("kind"))
+        crawl.book(request.meta[LEASE], Failure("kind"))
 
 
 def test_foreign_request_keeps_callback(clock):
@@ -272,7 +271,7 @@ def test_failure_is_booked_before_errback(clock):
 
 def test_repeated_request_is_dropped(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
-    crawl.book_failure(scheduler.next_request().meta[LEASE], Failure("kind"))
+    crawl.book(scheduler.next_request().meta[LEASE], Failure("kind"))
     assert not scheduler.enqueue_request(Request("http://a.test/"))
     assert scheduler.enqueue_request(Request("http://a.test/", dont_filter=True))
     assert urls_of(scheduler) == ["http://a.test/"]
@@ -391,7 +390,7 @@ def test_host_of_fatal_page_rests(clock, monkeypatch):
     scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2")
     first = scheduler.next_request()
     scheduler.request_left_downloader(first, spider=None)
-    scheduler._session.book_failure(first.meta[LEASE], JUDGE_ENDED)
+    scheduler._session.book(first.meta[LEASE], JUDGE_ENDED)
     assert crawl.failures == {"judge_error": 1}
     clock.now += 59
     assert scheduler.next_request() is None
@@ -421,7 +420,7 @@ def test_late_request_is_sent_once(clock):
     announced = Request("http://b.test/", callback=print, meta={SAMPLE: 1})
     row = scheduler.next_request().meta[LEASE]
     zeros = np.zeros((1, 3), dtype=np.float32)
-    crawl.book_page(row, 1.0, Outlinks(["http://b.test/"], [""], zeros))
+    crawl.book(row, judged(1.0), Outlinks(["http://b.test/"], [""], zeros))
     scheduler._session.requests.keep({1: announced})
     sent = scheduler.next_request()
     assert (sent.callback, sent.meta) == (print, {LEASE: 1})
@@ -452,7 +451,7 @@ def test_filter_is_asked_when_a_sample_is_scheduled(clock):
     row = scheduler.next_request().meta[LEASE]
     urls = ["http://b.test/1", "http://b.test/2", "http://c.test/"]
     requests = {url: Request(url) for url in urls}
-    rows = crawl.book_page(row, False, outlinks(*urls)).outlinks
+    rows = crawl.book(row, judged(False), outlinks(*urls)).outlinks
     own.keep(dict(zip(rows.tolist(), requests.values(), strict=True)))
     kept = [scheduler.enqueue_request(requests[url]) for url in urls[:2]]
     scheduler.request_scheduled(requests[urls[2]])  # and refused by another listener
@@ -487,7 +486,7 @@ def test_replaced_request_gives_its_lease_back(clock):
 def test_copied_request_is_separate(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
     request = scheduler.next_request()
-    crawl.book_failure(request.meta[LEASE], Failure("kind"))
+    crawl.book(request.meta[LEASE], Failure("kind"))
     assert scheduler.enqueue_request(request.replace(url="http://b.test/"))
     assert urls_of(scheduler) == ["http://b.test/"]
 
@@ -496,7 +495,7 @@ def test_page_limit_ends_pending(clock):
     scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/", limit=1)
     row = scheduler.next_request().meta[LEASE]
     assert scheduler.has_pending_requests()
-    crawl.book_page(row, 1.0, NO_LINKS)
+    crawl.book(row, judged(1.0), NO_LINKS)
     assert not scheduler.has_pending_requests()
 
 
@@ -504,7 +503,7 @@ def test_full_domains_end_pending(clock):
     scheduler, crawl = scheduler_of("http://a.test/", cap=Cap(1, 1))
     row = scheduler.next_request().meta[LEASE]
     links = ["http://a.test/2", "http://a.test/3"]
-    crawl.book_page(row, 1.0, Outlinks(links, links, np.zeros((2, 3), dtype=np.float32)))
+    crawl.book(row, judged(1.0), Outlinks(links, links, np.zeros((2, 3), dtype=np.float32)))
     assert scheduler.next_request() is None
     assert not scheduler.has_pending_requests()
 
@@ -513,7 +512,7 @@ def test_request_of_booked_page_is_handed_out(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
     request = scheduler.next_request()
     assert scheduler.enqueue_request(request.replace(dont_filter=True))
-    crawl.book_failure(request.meta[LEASE], Failure("kind"))
+    crawl.book(request.meta[LEASE], Failure("kind"))
     again = scheduler.next_request()
     assert (again.url, LEASE in again.meta) == (request.url, False)
 

@@ -17,8 +17,7 @@ from tres_scrapy.topic.bilstm import (
     buckets,
     encode,
 )
-from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
-from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.topic.classifier import BLANK_LOGIT, Text, WordVectors
 
 WORDS = ["the", "cheese", "wine", "disk", "cable", "goal"]
 

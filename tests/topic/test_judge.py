@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.topic.judge import Judge, Source, judge_pages
-from tres_scrapy.topic.pack import Judgement
+from tres_scrapy.topic.pack import Judged
 
 GOOD = Source(b"<p>good</p>", "http://a.test/")
 
@@ -34,7 +34,7 @@ class Pack:
         if any("bad" in page.text for page in pages):
             raise RuntimeError("bad page")
         no_links = np.zeros((0, 3), dtype=np.float32)
-        return [Judgement(0.9 if "good" in page.text else 0.1, no_links) for page in pages]
+        return [Judged(page, 0.9 if "good" in page.text else 0.1, no_links) for page in pages]
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_waiting_pages_are_judged_together(pack, judge):
     pack.started.wait(10)
     waiting = [judge.submit(saying(word)) for word in ("good", "poor")]
     pack.go_on.set()
-    assert [future.result(10).judgement.probability > 0.5 for future in (first, *waiting)] == [
+    assert [future.result(10).probability > 0.5 for future in (first, *waiting)] == [
         True,
         True,
         False,
@@ -92,7 +92,7 @@ def test_bad_page_spares_the_others(pack, judge):
     pack.started.wait(10)
     bad, good = (judge.submit(saying(word)) for word in ("bad", "good"))
     pack.go_on.set()
-    assert first.result(10).judgement.probability > 0.5
+    assert first.result(10).probability > 0.5
     assert good.result(10).page.url == "http://good.test/"
     with pytest.raises(RuntimeError, match="bad page"):
         bad.result(10)
@@ -105,7 +105,7 @@ def test_unwanted_verdict_does_no_harm(pack, judge):
     assert unwanted.cancel()
     pack.go_on.set()
     assert first.result(10)
-    assert good.result(10).judgement.probability > 0.5
+    assert good.result(10).probability > 0.5
 
 
 class Held:

@@ -76,8 +76,8 @@ def test_process_gives_same_verdicts():
     for read, own in zip(theirs, judge_pages(pack, PAGES, limits=LIMITS), strict=True):
         assert (read.page, read.mark) == (own.page, own.mark)
         assert read.is_missing == own.is_missing
-        assert read.judgement.probability == own.judgement.probability
-        np.testing.assert_array_equal(read.judgement.actions, own.judgement.actions)
+        assert read.probability == own.probability
+        np.testing.assert_array_equal(read.actions, own.actions)
         for sent, kept in zip(read.cues, own.cues, strict=True):
             np.testing.assert_array_equal(sent, kept)
 
@@ -131,8 +131,8 @@ def test_two_processes_give_the_verdicts_of_one():
     known, names = Names(), Names()
     for ours, theirs in zip(judged, alone, strict=True):
         assert (ours.page, ours.mark) == (theirs.page, theirs.mark)
-        assert ours.judgement.probability == pytest.approx(theirs.judgement.probability, abs=1e-3)
-        np.testing.assert_allclose(ours.judgement.actions, theirs.judgement.actions, atol=1e-3)
+        assert ours.probability == pytest.approx(theirs.probability, abs=1e-3)
+        np.testing.assert_allclose(ours.actions, theirs.actions, atol=1e-3)
         np.testing.assert_array_equal(ours.cues.codes, theirs.cues.codes)
         known.learn(theirs.names)
         names.learn(ours.names)

@@ -8,7 +8,7 @@ from conftest import PROJECT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.page.text import tokenise
+from tres_scrapy.page.place import tokenise
 from tres_scrapy.topic.keyword import KeywordSet
 
 PARTS = ["aa", "bb", "cc"]

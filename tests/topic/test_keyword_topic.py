@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from soup import FOOD, OTHER
 
-from tres_scrapy.page.text import read_page, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.classifier import Text, stem
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, questions
@@ -90,8 +91,7 @@ def test_nothing_is_relevant_where_no_page_stands_out(topic):
 def test_answers_no_leave_other_pages_to_search_for(topic):
     pages = poor_start()
     fit = topic.fit(pages, {pages[-1].url: False, **{each.url: False for each in pages[1:10]}})
-    assert fit.judge(pages[-3:-1]).min() > 0.5
-    assert fit.judge(pages[1:10]).max() < 0.5
+    assert fit.judge(pages[-3:-1]).min() > max(0.5, *fit.judge(pages[1:10]))
 
 
 def test_answers_overrule_the_keywords(topic):

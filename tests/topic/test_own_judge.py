@@ -154,7 +154,7 @@ def test_judge_runs_in_its_process():
     page = Source(b"<title>Soup</title><p>Stir 2 cups of milk, then boil.", "http://a.test/")
     with worker(RECIPE) as judging:
         judging.wait()
-        assert judging([page])[0].judgement.probability == 0.5
+        assert judging([page])[0].probability == 0.5
     with worker("string:capwords") as judging:
         judging.wait()
         with pytest.raises(PageError, match=r"^judge 'string:capwords' failed: "):

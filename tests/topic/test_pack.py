@@ -22,10 +22,9 @@ from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic import pack as pack_module
 from tres_scrapy.topic import pack_file
 from tres_scrapy.topic.bilstm import BiLstm, Network
-from tres_scrapy.topic.classifier import BLANK_LOGIT, BagOfWords, Text
+from tres_scrapy.topic.classifier import BLANK_LOGIT, BagOfWords, Text, WordVectors
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.pack_file import write_pack
-from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import sha256
 

@@ -9,11 +9,10 @@ import torch
 
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.bilstm import BiLstm, Network
-from tres_scrapy.topic.classifier import TFIDF, BagOfWords, Calibration, Text
+from tres_scrapy.topic.classifier import TFIDF, BagOfWords, Calibration, Text, WordVectors
 from tres_scrapy.topic.explanation import Totals, explain, moving_words
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.vectors import WordVectors
 
 WORDS = ["cheese", "wine", "disk", "cable"]
 KEYWORDS = KeywordSet(["cheese", "wine"], ["slow food", "Jell-O mold", "3 +"])

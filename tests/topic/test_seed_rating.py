@@ -5,8 +5,7 @@ import pytest
 
 from tres_scrapy.links.code import silent
 from tres_scrapy.page.text import Link, Page
-from tres_scrapy.topic.judge import Judged
-from tres_scrapy.topic.pack import Judgement
+from tres_scrapy.topic.pack import Judged
 from tres_scrapy.topic.seed_rating import SeedRating, ranked
 
 
@@ -17,7 +16,7 @@ def judged(p=0.9, anchors=(), hosts=None, language="en"):
     actions = np.zeros((len(links), 3), dtype=np.float32)
     actions[:, 2] = anchors
     page = Page("http://seed.test/", "", "", links, language)
-    return Judged(page, Judgement(p, actions), b"", is_missing=False, cues=silent(len(links)))
+    return Judged(page, p, actions, cues=silent(len(links)))
 
 
 def rated(page, relevant=0, failed=0, most=5):

@@ -6,7 +6,7 @@ import pytest
 from soup import FOOD, OTHER
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.kind import fingerprint
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic import topic_learner
 from tres_scrapy.topic.judge import Source
@@ -69,9 +69,9 @@ def test_waiting_links_are_described_by_the_model_of_now(tmp_path):
     learn(first, *range(10, 30))
     (after,) = judge([pages[0]._replace(waiting=waiting)])
     assert before.model == bare.model != after.model
-    assert bare.actions is None
-    assert before.actions.shape == after.actions.shape == (2, 3)
-    assert before.actions[0, 2] != after.actions[0, 2] > after.actions[1, 2]
+    assert bare.described is None
+    assert before.described.shape == after.described.shape == (2, 3)
+    assert before.described[0, 2] != after.described[0, 2] > after.described[1, 2]
 
 
 def test_answer_leads_to_a_new_fit(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.topic.classifier import WordVectors
 from tres_scrapy.training.recipe import distinctive_words, expand
 
 

@@ -8,8 +8,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from tres_scrapy.topic.bilstm import KINDS
-from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.topic.classifier import Text, WordVectors
 from tres_scrapy.training import fitting, sample
 from tres_scrapy.training.fitting import fit_bilstm, inverse_frequency
 from tres_scrapy.training.sample import Example

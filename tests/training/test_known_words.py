@@ -12,7 +12,7 @@ from conftest import DATA, PROJECT
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from tres_scrapy.topic.vectors import MOST_DIMENSIONS, WordVectors
+from tres_scrapy.topic.classifier import MOST_DIMENSIONS, WordVectors
 from tres_scrapy.training.word_vectors import train_vectors
 from tres_scrapy.url.whole_file import sha256
 

@@ -13,10 +13,9 @@ from conftest import PROJECT, command
 
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic import bilstm
-from tres_scrapy.topic.classifier import LINEAR_KINDS
+from tres_scrapy.topic.classifier import LINEAR_KINDS, WordVectors
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training import sample
 from tres_scrapy.training.document import Document
 from tres_scrapy.training.recipe import train_pack

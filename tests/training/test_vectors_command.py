@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import command
 
-from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.topic.classifier import WordVectors
 
 WORDS = ["cheese", "wine", "butter", "disk"]
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.learning import AgentOptions
+from tres_scrapy.config.learning import AgentOptions, LearningOptions
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import FEATURES
 
@@ -177,6 +177,11 @@ class Batch(NamedTuple):
     rewards: NDArray[np.float32]  # [B]
     candidates: Rows  # [sum of counts]
     counts: NDArray[np.int64]  # [B]
+
+
+def learns_at(options: LearningOptions, steps: int) -> bool:
+    """Return whether a gradient step is due after so many steps."""
+    return steps >= options.learning_starts and steps % options.update_period == 0
 
 
 class DoubleDQN:

@@ -8,10 +8,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import Experience, Past, random_state, restore_random
+from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.feature import LINK
+from tres_scrapy.frontier.sampling import random_state, restore_random
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import CODES, Codes, url_codes
 from tres_scrapy.links.model import (

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.links.model import LinkEvidence
+from tres_scrapy.page.text import Page
+
+NO_FEATURES: Final = np.zeros(len(FEATURES), dtype=np.float32)
 
 
 class Choice(NamedTuple):
@@ -34,7 +38,8 @@ class Decision(NamedTuple):
     """The next sample to fetch, its leaf (None for a seed) and Q(s, a) (None if not computed).
 
     `is_query` marks a request to a search engine: its answer is a list of links, not a page of the
-    crawl. `choice` is None for policies without a tree.
+    crawl. `choice` is None for policies without a tree. The crawl adds the URL and x(s, a) [9] of
+    the sample as they are now.
     """
 
     row: int
@@ -42,6 +47,8 @@ class Decision(NamedTuple):
     q_value: float | None
     is_query: bool = False
     choice: Choice | None = None
+    url: str = ""
+    x: NDArray[np.float32] = NO_FEATURES
 
 
 class Experience(NamedTuple):
@@ -58,6 +65,12 @@ class PageText(NamedTuple):
     text: str = ""  # title and text
     contexts: Mapping[str, str] = MappingProxyType({})  # URL of a link: the text around it
     probability: float = 0.0  # P(relevant) of the page
+
+    @classmethod
+    def of(cls, page: Page, probability: float) -> Self:
+        """Return the text of a page that was read with the words around its links."""
+        contexts = dict(zip((link.url for link in page.links), page.contexts, strict=False))
+        return cls(f"{page.title} {page.text}", contexts, probability)
 
 
 NO_TEXT = PageText()
@@ -78,11 +91,15 @@ class Policy:
     """Chooses among PENDING samples; a chosen sample is removed from the policy.
 
     For each page, `observe`, `expand` and `learn` are called in the order of Algorithm 3. A policy
-    that `is_resumable` can be restored from its past. One with `learns_q` has a `value`.
+    that `reads_text` gets the text of pages; one that `is_resumable` can be restored from its past;
+    one with `learns_q` has a `value`. One that `waits` has chosen nothing last, for a better sample
+    is on a host that is soon free.
     """
 
+    reads_text = False
     is_resumable = False
     learns_q = False
+    waits = False
 
     def observe(self, experience: Experience) -> None:
         """Receive an experience, before its page's outlinks are known."""
@@ -102,8 +119,11 @@ class Policy:
         """Take the gradient step that is due and return its loss, or None without a step."""
         return None
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Return the next sample, never one on a busy host; None if no sample is ready."""
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
+        """Return the next sample, never one on a busy host.
+
+        Return None if no sample is ready, or if the policy `waits`.
+        """
         raise NotImplementedError
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -128,13 +148,3 @@ class Policy:
     def figures(self) -> dict[str, float | str]:
         """Return the figures of the policy, by stat name."""
         return {}
-
-
-def random_state(random: np.random.Generator) -> bytes:
-    """Return the state of a generator for `restore_random`."""
-    return json.dumps(random.bit_generator.state).encode()
-
-
-def restore_random(random: np.random.Generator, state: bytes) -> None:
-    """Set a generator to a state that `random_state` returned."""
-    random.bit_generator.state = json.loads(state)

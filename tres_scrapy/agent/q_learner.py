@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.ddqn import Batch, DoubleDQN, Features, Prior
+from tres_scrapy.agent.ddqn import Batch, DoubleDQN, Features, Prior, learns_at
 from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions
@@ -144,6 +144,7 @@ class QLearner:
     ) -> None:
         self.options = setup.learning
         self.steps = 0
+        self._novelty = self.options.novelty
         self.evaluations = 0  # of Q to choose a sample; Theorem 2 bounds the paper's
         self._store = store
         self._features = features
@@ -205,7 +206,7 @@ class QLearner:
 
     def learn(self) -> float | None:
         """Take the gradient step that is due and return its loss, or None without a step."""
-        if not self.options.learns_at(self.steps):
+        if not learns_at(self.options, self.steps):
             return None
         batch = self._replay.batch(self.options.batch_size)
         return self._agent.update(batch, self._features)
@@ -252,7 +253,7 @@ class QLearner:
         domain = self._store["domain"][row]
         if reward > 0 and domain not in self._found:
             self._found.add(domain)
-            reward += self.options.novelty
+            reward += self._novelty
         return reward
 
     def _earned_before(self, past: Past) -> NDArray[np.float32]:
@@ -263,7 +264,7 @@ class QLearner:
         )
         self._found = set(domains.tolist())
         earned = past.rewards.copy()
-        earned[rewarded[firsts]] += self.options.novelty
+        earned[rewarded[firsts]] += self._novelty
         return earned
 
     def _valued(self, x: NDArray[np.float32]) -> NDArray[np.float32]:

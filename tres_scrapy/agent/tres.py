@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +17,19 @@ from tres_scrapy.agent.policy import (
     PageText,
     Past,
     Policy,
-    random_state,
-    restore_random,
 )
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
-from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking, RecentYield
 from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.queue import Shortlist
-from tres_scrapy.frontier.sampling import Representatives, representatives
-from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.frontier.sampling import (
+    Representatives,
+    random_state,
+    representatives,
+    restore_random,
+)
+from tres_scrapy.frontier.store import Eligibility, SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 
 SHORTLIST = 1_000  # links with the highest P(relevant) that are rated with the drawn ones
@@ -50,7 +54,7 @@ class TresPolicy(Policy):
         self._learner = self._make_learner(setup)
         self._links = self._make_links(setup)
         self._best = Shortlist(store, SHORTLIST)
-        self._patience = setup.patience
+        self.waits = False
         self._yield = RecentYield()
         self._last: tuple[Ranking, int] | None = None  # with the row that was chosen of it
 
@@ -111,17 +115,18 @@ class TresPolicy(Policy):
         """Take the gradient step of the Double DQN if one is due."""
         return self._learner.learn()
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
         """Return the best representative by upper confidence bound, or any while exploring."""
-        if (decision := self._select_again(busy_hosts)) is not None:
+        self.waits = False
+        if (decision := self._select_again(available)) is not None:
             return decision
         exploring = self._learner.exploring
         each = 1 if exploring else self._learner.options.representatives
         drawn = representatives(
-            self.tree.pool, self._store, self._random, busy_hosts, each=each, most=MAX_DRAWN
+            self.tree.pool, self._store, self._random, available, each=each, most=MAX_DRAWN
         )
         if self._links is not None:
-            return self._select_link(self._links, drawn, busy_hosts)
+            return self._select_link(self._links, drawn, available)
         if not len(drawn.rows):
             return None
         q_values = q_value = bounds = None
@@ -137,18 +142,18 @@ class TresPolicy(Policy):
         return Decision(row, leaf, q_value, choice=choice)
 
     def _select_link(
-        self, links: LinkLearner, drawn: Representatives, busy_hosts: Sequence[int]
+        self, links: LinkLearner, drawn: Representatives, available: Availability
     ) -> Decision | None:
         """Return the best of the drawn samples and of the best by P(relevant) of the link.
 
         The less the last fetches brought, the more hope lies in hosts that are hardly known.
         """
-        listed = self._best.ready(busy_hosts)
+        listed = self._best.ready(available)
         alone = np.flatnonzero(~self._best.has(drawn.rows))
         rows = np.concatenate([drawn.rows[alone], listed])
         if not (count := len(rows)):
             return None
-        rows = np.concatenate([rows, self._best.soon(self._patience.hosts, TOP_READ)])
+        rows = np.concatenate([rows, self._best.soon(available, TOP_READ)])
         x = self.view(links.refresh(rows, TOP_READ))
         self._best.offer(drawn.rows)
         bonus = links.bonus(rows, 1 - self._yield.value)
@@ -166,19 +171,20 @@ class TresPolicy(Policy):
         )
         return self._decide(links, ranking)
 
-    def _select_again(self, busy_hosts: Sequence[int]) -> Decision | None:
+    def _select_again(self, available: Availability) -> Decision | None:
         """Return the best that is left of the last choice, None if all are to be rated again."""
         if self._last is None or self._links is None:
             return None
         ranking, row = self._last
         self._last = None
-        after = ranking.after(self._store, row, busy_hosts, self._patience.hosts)
+        after = ranking.after(self._store, row, available)
         return None if after is None else self._decide(self._links, after)
 
     def _decide(self, links: LinkLearner, ranking: Ranking) -> Decision | None:
         """Return the best of a ranking, None if it is better to wait."""
         best = ranking.best(self._store.priorities)
-        if self._patience.is_worth_waiting(float(ranking.bounds[best]), ranking.later):
+        self.waits = ranking.later - float(ranking.bounds[best]) > MIN_GAIN
+        if self.waits:
             return None
         row, leaf = int(ranking.rows[best]), int(ranking.leaves[best])
         self._last = ranking, row
@@ -241,3 +247,79 @@ class TresPolicy(Policy):
             "splits": self.tree.splits,
             **self._learner.figures(),
         }
+
+
+MIN_GAIN: Final = 0.1  # relevant pages: a link must be worth so much more to be waited for
+RECENT: Final = 30  # fetches that say how well the crawl goes
+PAGES_A_CHOICE: Final = 4  # under way, for which a ranking serves one more choice
+
+
+class RecentYield:
+    """The relevant share of the last fetches, later ones weighing more; 0.5 before the first."""
+
+    def __init__(self) -> None:
+        self.value = 0.5
+
+    def note(self, reward: float) -> None:
+        """Note the reward of a fetch."""
+        self.value += (reward - self.value) / RECENT
+
+
+class Ranking(NamedTuple):
+    """Samples [n] as they were rated for a choice; `ready` [n] marks those that can be chosen now.
+
+    The more pages are under way, the less a choice knows of what they will bring, and the less it
+    matters that the next choices do not know of the last page either. So a ranking serves
+    1 + `further` choices, on different domains. With one request at a time it serves one, as in
+    the paper.
+
+    `splits` are those of the tree that `leaves` belong to. `later` is the highest bound of samples
+    whose hosts are soon free. `domains` are those that it has served.
+    """
+
+    splits: int
+    leaves: NDArray[np.int64]
+    rows: Rows
+    q_values: NDArray[np.float32]
+    bounds: NDArray[np.float32]  # upper confidence bounds of Q
+    ready: NDArray[np.bool_]
+    later: float
+    further: int
+    domains: tuple[int, ...] = ()
+
+    def best(self, priorities: Mapping[int, int]) -> int:
+        """Return the place of the sample with the highest bound of those that are ready.
+
+        Of equal ones it is the first with the highest priority; `priorities` has those that are
+        not 0, by row.
+        """
+        bounds = np.where(self.ready, self.bounds, -np.inf)
+        best = int(np.argmax(bounds))
+        if not priorities:
+            return best
+        equal = np.flatnonzero(bounds == bounds[best]).tolist()
+        return max(equal, key=lambda place: priorities.get(int(self.rows[place]), 0))
+
+    def after(
+        self,
+        store: SampleStore,
+        row: int,
+        available: Availability = ANY_HOST,
+    ) -> Self | None:
+        """Return the ranking for the choice after that of `row`, None if all is to be rated again.
+
+        Samples on the domain of `row` are worth less than they were. If one of them could be
+        fetched and might be clearly better than all that is ready, rating again decides.
+        """
+        further = min(self.further, store.ledger.leased // PAGES_A_CHOICE)
+        if not further:
+            return None
+        domains = (*self.domains, store["domain"][row])
+        left = store.is_pending(self.rows)
+        free = left & (store.eligibility(self.rows, available) == Eligibility.READY)
+        ready = free & ~np.isin(store["domain"].take(self.rows), domains)
+        if not ready.any() or self.bounds[free].max() > self.bounds[ready].max() + MIN_GAIN:
+            return None
+        soon_free = left & np.isin(store["host"].take(self.rows), available.soon)
+        later = float(self.bounds[soon_free].max(initial=-np.inf))
+        return self._replace(ready=ready, later=later, further=further - 1, domains=domains)

@@ -184,7 +184,7 @@ def _topics(models: Path | None) -> Iterator[Finding]:
 
 
 def _vectors() -> Finding:
-    from tres_scrapy.topic.vectors import WordVectors  # noqa: PLC0415 - it needs other packages
+    from tres_scrapy.topic.classifier import WordVectors  # noqa: PLC0415 - it needs other packages
 
     here, shipped = HERE / VECTORS, shipped_models() / VECTORS
     path = here if here.is_file() else shipped

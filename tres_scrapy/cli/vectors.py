@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from tres_scrapy.cli.command import Command, Decorator, option, refuse
-from tres_scrapy.topic.vectors import MOST_DIMENSIONS, MOST_WORDS
+from tres_scrapy.topic.classifier import MOST_DIMENSIONS, MOST_WORDS
 from tres_scrapy.training.document import Sentences
 from tres_scrapy.training.word_vectors import MAX_WORDS, Passes, read_vectors, train_vectors
 from tres_scrapy.url.message import TresError

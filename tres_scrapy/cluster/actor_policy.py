@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +16,7 @@ from tres_scrapy.cluster.transition import TransitionLog, WeightUpdate
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import ACTION, FEATURES, LINK, STATE
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.code import Codes, silent, url_codes
 from tres_scrapy.links.model import known_of
@@ -59,12 +59,12 @@ class ActorPolicy(TresPolicy):
         """Note the links of a page to domains of other shards, before `expand` for the page."""
         self._links.note_away(page, links)
 
-    def worth(self, busy_hosts: Sequence[int] = ()) -> float:
+    def worth(self, available: Availability = ANY_HOST) -> float:
         """Return the mean Q of the best links that can be fetched now, 1 if only seeds may wait.
 
         If all their hosts are busy, return that of the best links once they are free.
         """
-        rows = self._best.ready(busy_hosts)
+        rows = self._best.ready(available)
         if not len(rows) and not len(rows := self._best.ready()):
             return _UNKNOWN
         rows = rows[np.argsort(-self._store["probability"].take(rows), kind="stable")[:TOP_READ]]

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from tres_scrapy.agent.ddqn import Batch, DoubleDQN
+from tres_scrapy.agent.ddqn import Batch, DoubleDQN, learns_at
 from tres_scrapy.agent.link_learner import LinkTrainer
-from tres_scrapy.agent.policy import random_state, restore_random
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import reward_expected
-from tres_scrapy.agent.ranking import RecentYield
+from tres_scrapy.agent.tres import RecentYield
 from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.frontier.sampling import random_state, restore_random
 from tres_scrapy.links.model import LinkModel, Links, prior_of
 
 NEWS: Final = 0.1  # of the transitions: if so many are new to a shard, it gets weights at once
@@ -200,7 +200,7 @@ class Learner:
         self._trainer.keep(link, transition.reward)
         self._trainer.learn(link, transition.reward, replays=not hurried)
         self._replay.add(transition)
-        if self._options.learns_at(self.steps):
+        if learns_at(self._options, self.steps):
             batch, candidates = self._replay.batch(self._options.batch_size, self._random)
             self._agent.update(batch, candidates.__getitem__)
 

@@ -16,8 +16,7 @@ from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import ACTION, Path
 from tres_scrapy.frontier.ledger import host_of
 from tres_scrapy.links.code import CODES, RaggedArray, silent
-from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.domain import registrable_domain
+from tres_scrapy.url.canonical import canonicalise, registrable_domain
 
 ACTIONS: Final = ACTION.stop - ACTION.start
 LARGEST_BATCH: Final = 64 * 2**20  # bytes of an unpacked batch

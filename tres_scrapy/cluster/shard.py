@@ -36,7 +36,6 @@ from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.engine import requests_under_way, wake
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.job import Job
@@ -96,7 +95,7 @@ class Shard:
 
     def spider_opened(self, spider: Spider) -> None:
         """Fetch nothing until the coordinator grants pages."""
-        self._crawl.granted = self._crawl.pages
+        self._crawl.grant(self._crawl.pages)
         self._opened = monotonic()
         seeds = Config.of(self._crawler.settings).seed
         self._seeds = [url for url in seeds if self._crawl.owns(url)]
@@ -132,10 +131,9 @@ class Shard:
     def status(self) -> Status:
         """The state of the shard."""
         crawl, outbox, now = self._crawl, self._outbox, monotonic()
-        busy = self._session.busy_hosts()
         if now - self._measured_at >= PULSE:  # it takes milliseconds, and reports are frequent
             policy, self._measured_at = crawl.policy, now
-            self._value = policy.worth(busy) if isinstance(policy, ActorPolicy) else 1.0
+            self._value = policy.worth(crawl.available) if isinstance(policy, ActorPolicy) else 1.0
             self._figures = crawl.figures()
             if self._snapshots is not None:
                 self._figures["snapshot_age"] = self._snapshots.age
@@ -148,7 +146,7 @@ class Shard:
             value=self._value,
             ready=self._is_ready(),
             idle=not crawl.leased and not crawl.store.pending,
-            busy=crawl.leased >= self._requests or not crawl.store.may_be_ready(busy),
+            busy=crawl.leased >= self._requests or not crawl.store.may_be_ready(crawl.available),
             requests=self._requests,
             hopeless=not crawl.leased and self._session.exhausted(now),
             sent=dict(outbox.sent),
@@ -239,7 +237,7 @@ class Shard:
         known = not self._seeds or monotonic() - self._opened > SETTLING
         return known and (self._has_weights or self._is_alone)
 
-    def _booked(self, booking: Booking, visit: Visit | None) -> None:
+    def _booked(self, booking: Booking) -> None:
         """Report at once when no pages are left."""
         crawl = self._crawl
         if crawl.pages + crawl.leased >= crawl.granted:
@@ -333,9 +331,9 @@ class Shard:
         if orders.spare is not None:
             limit = min(limit, held + orders.spare)
         if limit > crawl.granted:
-            crawl.granted = limit
+            crawl.grant(limit)
             self._wake()
-        crawl.granted = max(held, min(crawl.granted, limit))
+        crawl.grant(max(held, min(crawl.granted, limit)))
         if orders.settle and self._snapshots is not None:
             self._snapshots.take_if_due(self._journal, at_once=True)
         if orders.finish:

@@ -7,19 +7,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
+from tres_scrapy.agent.policy import Decision, Experience, Policy
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor_policy import ActorPolicy
 from tres_scrapy.cluster.message import UNLIMITED
 from tres_scrapy.cluster.router import LinkBatch, Router
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl.crawl import NO_ROWS, Booking, Crawl
-from tres_scrapy.crawl.failure import REDIRECT_LIMIT
+from tres_scrapy.crawl.crawl import NO_ROWS, Crawl
+from tres_scrapy.crawl.failure import REDIRECT_LIMIT, Failure
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import ACTION, NO_PATH
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
+from tres_scrapy.topic.pack import Judged
 
 MAX_HOPS: Final = 10  # redirects from shard to shard, one after the other
 
@@ -50,11 +52,16 @@ class ShardCrawl(Crawl):
         """Return whether this shard owns the domain of a URL."""
         return self.router.owns(url)
 
-    def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def next(self, available: Availability = ANY_HOST) -> Decision | None:
         """Lease the next sample to fetch; return None if no page is granted or none can be."""
         if self.pages + self.leased >= self.granted:
+            self.available, self.waits = available, False
             return None
-        return super().next(busy_hosts)
+        return super().next(available)
+
+    def grant(self, pages: int) -> None:
+        """Fetch no page beyond so many from now on."""
+        self.granted = pages
 
     def receive(self, batches: Sequence[LinkBatch]) -> None:
         """Add the links that pages of other shards have to domains of this one."""
@@ -72,14 +79,14 @@ class ShardCrawl(Crawl):
                 self._first.push(rows, np.zeros(len(rows)))
         self.policy.readmit(np.concatenate(found))
 
-    def redirect_away(self, row: int, url: str) -> Booking:
-        """Book a leased row that was redirected to a domain of another shard, which fetches it.
+    def redirect_away(self, row: int, url: str) -> Failure:
+        """Send a leased row that was redirected to a domain of another shard to its owner.
 
-        A chain of such redirects ends after MAX_HOPS.
+        Return the failure to book. A chain of such redirects ends after MAX_HOPS.
         """
         hops = self._hops.pop(row, 0) + 1
         if hops > MAX_HOPS:
-            return self.book_failure(row, REDIRECT_LIMIT)
+            return REDIRECT_LIMIT
         store, parent = self.store, self.store["parent"][row]
         static = store.features(np.array([row]))[:, ACTION]
         links = Outlinks([url], [store.anchors[row]], static, store.cues.take(np.array([row])))
@@ -95,11 +102,11 @@ class ShardCrawl(Crawl):
             self._away = parent, away
         return super()._add(parent, links, is_answer=is_answer)
 
-    def _expand(self, experience: Experience, outlinks: Rows, text: PageText = NO_TEXT) -> None:
+    def _expand(self, experience: Experience, outlinks: Rows, judged: Judged | None = None) -> None:
         if isinstance(self.policy, ActorPolicy):
             page, away = self._away
             self.policy.note_away(experience.row, away if page == experience.row else NO_LINKS)
-        super()._expand(experience, outlinks, text)
+        super()._expand(experience, outlinks, judged)
 
 
 def make_shard_crawl(

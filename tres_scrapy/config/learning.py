@@ -88,10 +88,6 @@ class LearningOptions:
         """
         return self.breadth / max(1 - self.breadth, LEAST_WEIGHT)
 
-    def learns_at(self, steps: int) -> bool:
-        """Return whether a gradient step is due after so many steps."""
-        return steps >= self.learning_starts and steps % self.update_period == 0
-
 
 GROUPS: Final = (
     "url",

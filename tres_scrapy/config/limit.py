@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tres_scrapy.config.declaration import ConfigError, setting
 from tres_scrapy.config.parser import budgets, flag, hosts, languages, patterns, whole
 from tres_scrapy.config.typed import named
-from tres_scrapy.url.domain import is_public_suffix, registrable_domain
+from tres_scrapy.url.canonical import is_public_suffix, registrable_domain
 
 
 @dataclass(frozen=True, slots=True)

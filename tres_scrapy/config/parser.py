@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from tres_scrapy.url.canonical import BARE_URL, canonicalise, with_scheme
-from tres_scrapy.url.domain import has_known_suffix
+from tres_scrapy.url.canonical import BARE_URL, canonicalise, has_known_suffix, with_scheme
 
 SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d{1,5}(?:[/?#,]|$))")  # not HOST:PORT
 HOST_ONLY: Final = re.compile(r"(?:https?://)?[^/?#]+")

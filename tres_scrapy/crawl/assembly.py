@@ -14,6 +14,7 @@ from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.crawl.scout import Scout
+from tres_scrapy.crawl.verdict import Verdicts
 from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
@@ -103,7 +104,11 @@ def make_crawl(config: Config, pack: Pack, web: Any = None) -> Crawl:
         store = SampleStore(ledger, Scope.of(config.scope))
         options: dict[str, Any] = {
             "trusted_seeds": config.trusted_seeds,
-            "patience": setup.patience,
+            "verdicts": Verdicts(
+                threshold_of(config, pack),
+                language=pack.language,
+                detect_copies=config.detect_copies,
+            ),
             "scout": None if config.words.file is None else Scout(store, config.random_seed),
         }
         if config.shard.count:

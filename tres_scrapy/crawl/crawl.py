@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
-from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
-from tres_scrapy.crawl.revision import Revision
 from tres_scrapy.crawl.scout import Scout
-from tres_scrapy.crawl.visit import FAILURE_REWARD, reward_of
-from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
+from tres_scrapy.crawl.verdict import FAILURE_REWARD, FOREIGN, Revision, Verdicts, reward_of
+from tres_scrapy.frontier.admission import NO_LINKS, OUT_OF_SCOPE, Outlinks
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import SEED_PATH
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
+from tres_scrapy.topic.pack import Judged
 
 # Kinds of a booking; failures have other kinds. DATA is an answer that is not a page, but that the
 # spider has used.
@@ -34,38 +33,27 @@ LINKS_REFUSED = "links_refused/"  # and the name of a rule
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
-@dataclass(slots=True)
-class Lease:
-    """A sample that is being fetched: how it was chosen, and its URL at that time.
-
-    `exchange` holds the request and response for the WARC archive until the sample is booked.
-    """
-
-    decision: Decision
-    experience: Experience
-    url: str
-    exchange: Any = None
-
-
 class Booking(NamedTuple):
     """The result of a leased sample: `kind` is PAGE, QUERY, DATA or the kind of a failure.
 
     `relevant` is the verdict on its page. A trusted seed earns 1 even if it is not relevant.
+    `judged` is the page, None if there is none.
     """
 
     experience: Experience
     relevant: bool
     kind: str
     outlinks: Rows
-    lease: Lease
+    decision: Decision
+    judged: Judged | None = None
 
 
 class Crawl:
     """Turns frontier samples into experiences, in the order of Algorithm 3.
 
-    A sample that `next` returns is leased until `book_page` or `book_failure` is called for it.
-    The crawl ends after `limit` pages, if a limit is set. With `trusted_seeds` the page of a seed
-    earns 1, whatever it is, as in the paper. `scout` adds random links to the first pages.
+    A sample that `next` returns is leased until it is booked or set back. The crawl ends after
+    `limit` pages, if a limit is set. With `trusted_seeds` the page of a seed earns 1, whatever it
+    is, as in the paper. `scout` adds random links to the first pages.
     """
 
     def __init__(
@@ -75,25 +63,27 @@ class Crawl:
         limit: int | None = None,
         *,
         trusted_seeds: bool = False,
-        patience: Patience | None = None,
         scout: Scout | None = None,
+        verdicts: Verdicts | None = None,
     ) -> None:
         self.store = store
         self.policy = policy
         self.limit = limit
         self.trusted_seeds = trusted_seeds
-        self.patience = patience or Patience()
         self.scout = scout
+        self.verdicts = verdicts or Verdicts()
         self.revision = Revision(store)
         self.pages = 0
         self.relevant = 0
         self.failures: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()  # other counts, by stat name
         self.loss: float | None = None
+        self.available = ANY_HOST  # at the last choice
+        self.waits = False  # whether it was to wait for a better sample
         self._first = FrontierQueue(store)  # seeds, and samples that were leased before
         self._last = FrontierQueue(store)  # samples set back that wait for their host
         self._chosen: dict[int, Decision] = {}  # of the latter samples
-        self._leased: dict[int, Lease] = {}
+        self._leased: dict[int, Decision] = {}
 
     @property
     def harvest_rate(self) -> float:
@@ -109,9 +99,9 @@ class Crawl:
         """Return whether a row is leased."""
         return row in self._leased
 
-    def lease_of(self, row: int) -> Lease | None:
-        """Return the lease of a row, or None if the row is not leased."""
-        return self._leased.get(row)
+    def decision_of(self, row: int) -> Decision:
+        """Return why a leased row was chosen."""
+        return self._leased[row]
 
     @property
     def finished(self) -> bool:
@@ -148,9 +138,9 @@ class Crawl:
         """Return whether this crawl may fetch a URL; of a crawl in shards, each has its own."""
         return True
 
-    def redirect_away(self, row: int, url: str) -> Booking:
-        """Book a leased row that was redirected to a URL that this crawl does not own."""
-        return self.book_failure(row, REDIRECT_AWAY)
+    def redirect_away(self, row: int, url: str) -> Failure:
+        """Return the failure of a leased row that was redirected to a URL of another crawl."""
+        return REDIRECT_AWAY
 
     def revise(self, rows: Rows, actions: NDArray[np.float32]) -> None:
         """Describe samples again: `actions` [n, 3] are their features 4 to 6 by the topic of now.
@@ -162,6 +152,10 @@ class Crawl:
         self.store.revise(rows, actions[waits])
         self.policy.revise(rows)
 
+    def count(self, name: str, change: int = 1) -> None:
+        """Add to a count of the crawl, which is a stat and is kept in JOBDIR."""
+        self.counts[name] += change
+
     def change_cap(self, cap: Cap | None, own: Container[int] | None = None) -> Rows:
         """Set a new cap MAX of pages per domain; return the samples that may be fetched again.
 
@@ -171,29 +165,33 @@ class Crawl:
         ledger = self.store.ledger
         domains = np.arange(len(ledger), dtype=np.int32)
         before = ledger.exhausted(domains)
-        ledger.cap = cap
+        ledger.change_cap(cap)
         rows = self.store.readmit(before & ~ledger.exhausted(domains), own)
         seeds = np.intersect1d(rows, self.store.seeds(), assume_unique=True)
         self._first.push(seeds, np.zeros(len(seeds)))
         self.policy.readmit(np.setdiff1d(rows, seeds, assume_unique=True))
         return rows
 
-    def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def next(self, available: Availability = ANY_HOST) -> Decision | None:
         """Lease the next sample to fetch; return None if no sample can be fetched now."""
+        self.available, self.waits = available, False
         if self.limit is not None and self.pages + self.leased >= self.limit:
             return None
-        if not self.store.may_be_ready(busy_hosts):
+        if not self.store.may_be_ready(available):
             return None
         if self.scout is not None and len(rows := self.scout.take(self.pages)):
             self._first.push(rows, np.zeros(len(rows)))
-        decision = self._next_of(self._first, busy_hosts) or self.policy.select(busy_hosts)
-        if decision is None and not self.patience.waiting:
-            decision = self._next_of(self._last, busy_hosts)
+        decision = self._next_of(self._first, available)
+        if decision is None:
+            decision = self.policy.select(available)
+            self.waits = self.policy.waits
+        if decision is None and not self.waits:
+            decision = self._next_of(self._last, available)
         if decision is not None:
             self._chosen.pop(decision.row, None)  # the policy may choose it before its queue does
             x = self.store.features(np.array([decision.row]))[0]
-            experience = Experience(decision.row, x, 0.0)
-            self._leased[decision.row] = Lease(decision, experience, self.store.url(decision.row))
+            decision = decision._replace(url=self.store.url(decision.row), x=x)
+            self._leased[decision.row] = decision
             self.store.lease(decision.row)
         return decision
 
@@ -202,7 +200,7 @@ class Crawl:
 
         It is fetched before all other samples, or, if `last`, when no other can be fetched.
         """
-        self._chosen[row] = self._leased.pop(row).decision._replace(choice=None)  # it is large
+        self._chosen[row] = self._leased.pop(row)._replace(choice=None)  # it is large
         self.store.release(row)
         (self._last if last else self._first).push(np.array([row]), [0.0])
 
@@ -225,19 +223,48 @@ class Crawl:
         self.store.redirect(row, url)
         return True
 
-    def book_page(
-        self, row: int, relevant: bool, links: Outlinks, *, text: PageText = NO_TEXT
-    ) -> Booking:
-        """Book the page of a leased row; its links become frontier samples.
+    def decide(self, row: int, judged: Judged, waiting: Rows = NO_ROWS) -> Judged | Failure:
+        """Return the page of a leased row with its verdict, or why it is none.
 
-        The answer to a search query is not a page of T and not a visit to its domain. `text` is for
-        policies that read page texts.
+        `waiting` are the samples that were described again with it.
         """
-        lease = self._leased[row]
-        is_query = lease.decision.is_query
+        self.revision.note(judged.model, described=judged.described is not None)
+        if judged.described is not None:
+            self.revise(waiting, judged.described)
+        self.store.names.learn(judged.names)  # of any page: each text is sent once
+        store, is_query = self.store, self._leased[row].is_query
+        page = self.verdicts.of(judged, store.admission.scope, is_query=is_query)
+        if isinstance(page, Failure):
+            return page
+        depth, path, anchor = store.depth(row), store.trail(row), store.anchors[row]
+        return page._replace(depth=depth, path=path, anchor=anchor)
+
+    def book(
+        self, row: int, result: Judged | Failure | None, links: Outlinks = NO_LINKS
+    ) -> Booking:
+        """Book a leased row; the links of its page become frontier samples.
+
+        A Failure is no page of T; nor is the answer to a search query, which is no visit to its
+        domain either. None is an answer that is no page, but that the spider has used: nothing is
+        learned from it, and its links are to the frontier as if a seed had them.
+        """
+        decision = self._leased.pop(row)
+        if isinstance(result, Judged):
+            return self._book_page(decision, result, links)
+        if isinstance(result, Failure):
+            return self._book_failure(decision, result)
+        self.counts["data_answers"] += 1
+        self.store.finish(row, SEED_PATH)
+        outlinks = self._add(row, links)
+        self.policy.readmit(outlinks)
+        return Booking(Experience(row, decision.x, 0.0), False, DATA, outlinks, decision)
+
+    def _book_page(self, decision: Decision, judged: Judged, links: Outlinks) -> Booking:
+        row, relevant, is_query = decision.row, judged.relevant, decision.is_query
+        self._count_kind(judged)
         is_trusted = self.trusted_seeds and self.store.is_seed(row)
         reward = reward_of(relevant, is_trusted=is_trusted, is_query=is_query)
-        experience = self._observe(row, reward)
+        experience = self._observe(decision, reward)
         if is_query:
             path = SEED_PATH
         else:
@@ -247,46 +274,35 @@ class Crawl:
         outlinks = self._add(row, links)
         if self.scout is not None and self.store.is_seed(row):
             self.scout.note(outlinks)
-        self._expand(experience, outlinks, text)
-        return Booking(experience, bool(relevant), QUERY if is_query else PAGE, outlinks, lease)
+        self._expand(experience, outlinks, judged)
+        self.store.hosts.mark_known(self.store["host"][row])  # it may come from Scrapy's cache
+        return Booking(
+            experience, relevant, QUERY if is_query else PAGE, outlinks, decision, judged
+        )
 
-    def book_failure(self, row: int, failure: Failure) -> Booking:
-        """Book a leased row whose fetch failed: it is not a page of T."""
-        lease = self._leased[row]
-        experience = self._observe(row, FAILURE_REWARD)
+    def _book_failure(self, decision: Decision, failure: Failure) -> Booking:
+        row = decision.row
+        experience = self._observe(decision, FAILURE_REWARD)
         self.failures[failure.kind] += 1
-        if not lease.decision.is_query:  # a search query is not a visit either
+        if not decision.is_query:  # a search query is not a visit either
             domain = self.store["domain"][row]
             self.store.ledger.book_failure(
                 domain, blameless=failure.blameless, dead_link=failure.is_of_link
             )
         self.store.finish(row)
         self._expand(experience, NO_ROWS)
-        return Booking(experience, False, failure.kind, NO_ROWS, lease)
-
-    def book_data(self, row: int, links: Outlinks = NO_LINKS) -> Booking:
-        """Book a leased row whose answer is not a page, but which the spider has used.
-
-        Nothing is learned from it, and it does not count for its domain. Its links are to the
-        frontier as if a seed had them.
-        """
-        lease = self._leased.pop(row)
-        self.counts["data_answers"] += 1
-        self.store.finish(row, SEED_PATH)
-        outlinks = self._add(row, links)
-        self.policy.readmit(outlinks)
-        return Booking(lease.experience, False, DATA, outlinks, lease)
+        return Booking(experience, False, failure.kind, NO_ROWS, decision)
 
     def restore(
         self, pages: int, relevant: int, failures: Counter[str], counts: Counter[str]
     ) -> None:
         """Continue with the counts of an interrupted crawl."""
         self.pages, self.relevant, self.failures, self.counts = pages, relevant, failures, counts
-        self.store.admission.left_out = counts.pop(LEFT_OUT, 0)
-        for name in [name for name in counts if name.startswith(LINKS_REFUSED)]:
-            self.store.admission.refused[name.removeprefix(LINKS_REFUSED)] = counts.pop(name)
+        names = [name for name in counts if name.startswith(LINKS_REFUSED)]
+        refused = Counter({name.removeprefix(LINKS_REFUSED): counts.pop(name) for name in names})
+        self.store.admission.restore(counts.pop(LEFT_OUT, 0), refused)
         if self.limit is not None:
-            self.store.ledger.progress = self.pages / self.limit
+            self.store.ledger.note_progress(self.pages / self.limit)
 
     def restore_first(self, decisions: Sequence[Decision]) -> None:
         """Fetch these PENDING samples, seeds or chosen before, ahead of all others."""
@@ -319,8 +335,8 @@ class Crawl:
             self.counts.update(self.store.admission.scope.taken_counts())
         return rows
 
-    def _next_of(self, queue: FrontierQueue, busy_hosts: Sequence[int]) -> Decision | None:
-        first = queue.pop(busy_hosts)
+    def _next_of(self, queue: FrontierQueue, available: Availability) -> Decision | None:
+        first = queue.pop(available)
         if first is None:
             return None
         row, _ = first
@@ -333,14 +349,27 @@ class Crawl:
         self.relevant += bool(relevant)
         ledger.book_page(self.store["domain"][row], float(relevant))
         if self.limit is not None:
-            ledger.progress = self.pages / self.limit
+            ledger.note_progress(self.pages / self.limit)
 
-    def _observe(self, row: int, reward: float) -> Experience:
-        experience = self._leased.pop(row).experience._replace(reward=reward)
+    def _count_kind(self, judged: Judged) -> None:
+        """Count copies, pages in languages that are not wanted or that the pack does not know."""
+        language = judged.page.language
+        if judged.is_copy:
+            self.counts["duplicates"] += 1
+        if judged.is_foreign:
+            self.counts[f"{OUT_OF_SCOPE}languages"] += 1
+        if self.verdicts.is_unsupported(language):
+            self.counts[FOREIGN + language] += 1
+
+    def _observe(self, decision: Decision, reward: float) -> Experience:
+        experience = Experience(decision.row, decision.x, reward)
         self.policy.observe(experience)
         return experience
 
-    def _expand(self, experience: Experience, outlinks: Rows, text: PageText = NO_TEXT) -> None:
+    def _expand(self, experience: Experience, outlinks: Rows, judged: Judged | None = None) -> None:
+        text = NO_TEXT
+        if judged is not None and self.policy.reads_text:
+            text = PageText.of(judged.page, judged.probability)
         self.policy.expand(experience, outlinks, text)
         loss = self.policy.learn()
         if loss is not None:

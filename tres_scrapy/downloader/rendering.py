@@ -24,9 +24,9 @@ from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.downloader.gate import BrowserGate, GateRule, Parent
 from tres_scrapy.downloader.private_address import PublicResolver
 from tres_scrapy.downloader.request import LEASE
-from tres_scrapy.page.empty_page import ClientRendered, Content, content_of, look_at
-from tres_scrapy.page.encoding import UTF_8, decoded, encoding_of
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.page.kind import ClientRendered, Content, content_of, look_at
+from tres_scrapy.page.language import UTF_8, decoded, encoding_of
+from tres_scrapy.url.canonical import domain_of
 from tres_scrapy.url.message import TresError, plainly, plural
 from tres_scrapy.url.whole_file import whole_file
 

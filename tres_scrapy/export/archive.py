@@ -18,7 +18,6 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.typed import named
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import LEASE, RECEIVED, header_pairs
 from tres_scrapy.export.output_file import beside
 from tres_scrapy.export.warc import (
@@ -30,6 +29,7 @@ from tres_scrapy.export.warc import (
 )
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.topic.pack import Judged
 from tres_scrapy.url.message import TresError, plainly
 
 ARCHIVE_FAILED: Final = "archive_failed"
@@ -66,6 +66,7 @@ class Archive:
         self._config = Config.of(crawler.settings)
         self._everything = self._config.output.warc == "all"
         self._failed = False
+        self._exchanges: dict[int, Exchange] = {}  # the last of each sample, until it is booked
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -93,21 +94,24 @@ class Archive:
 
     async def add(self, row: int | None, exchange: Exchange) -> None:
         """Archive an exchange; if too much waits to be written, wait without blocking others."""
-        if row is not None and (lease := self._crawl.lease_of(row)) is not None:
-            lease.exchange = exchange
+        if row is not None and self._crawl.is_leased(row):
+            self._exchanges[row] = exchange
         if self._everything:
             self._put(exchange)
             while self.writer.full and self.writer.error is None:
                 await asyncio.sleep(PAUSE)
 
-    def booked(self, booking: Booking, visit: Visit | None) -> None:
+    def booked(self, booking: Booking) -> None:
         """Write the verdict on a sample, and its exchange if that was kept until now."""
-        exchange: Exchange | None = booking.lease.exchange
+        row, judged = booking.experience.row, booking.judged
+        exchange = self._exchanges.pop(row, None)
         if not (self._everything or (exchange is not None and booking.relevant)):
             return
-        url = booking.lease.url if exchange is None else exchange.url
-        fields = {"failure": booking.kind} if visit is None else _verdict(visit)
-        if booking.experience.row in self._again:
+        url = booking.decision.url if exchange is None else exchange.url
+        fields = {"failure": booking.kind}
+        if judged is not None:
+            fields = _verdict(judged)
+        if row in self._again:
             fields["again"] = "true"
         if exchange is not None and not self._everything:
             self._put(exchange)
@@ -139,14 +143,14 @@ class Archive:
         deferred_from_coro(self._crawler.engine.close_spider_async(reason=ARCHIVE_FAILED))
 
 
-def _verdict(visit: Visit) -> dict[str, str]:
+def _verdict(judged: Judged) -> dict[str, str]:
     fields = {
-        "relevant": str(visit.verdict.on_topic).lower(),
-        "probability": f"{visit.judged.judgement.probability:.4f}",
-        "duplicate": str(visit.verdict.is_copy).lower(),
-        "language": visit.judged.page.language,
-        "depth": str(visit.depth),
-        "via": visit.path[-2] if len(visit.path) > 1 else "",
+        "relevant": str(judged.on_topic).lower(),
+        "probability": f"{judged.probability:.4f}",
+        "duplicate": str(judged.is_copy).lower(),
+        "language": judged.page.language,
+        "depth": str(judged.depth),
+        "via": judged.path[-2] if len(judged.path) > 1 else "",
     }
     return {name: value for name, value in fields.items() if value}
 

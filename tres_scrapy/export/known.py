@@ -20,8 +20,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.typed import named
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import canonicalise, domain_of
 from tres_scrapy.url.message import TresError, plainly, plural
 from tres_scrapy.url.whole_file import open_bytes
 

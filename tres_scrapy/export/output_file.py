@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, Self, TextIO
 
@@ -188,7 +188,8 @@ class JsonLinesPipeline(LineFile):
             self._held -= {item.url}
         else:
             try:
-                self.append(json.dumps(asdict(item), ensure_ascii=False) + "\n")
+                line = {each.name: getattr(item, each.name) for each in fields(item)}
+                self.append(json.dumps(line, ensure_ascii=False) + "\n")
                 self._written += 1
             except OSError as error:
                 self.fail(error)

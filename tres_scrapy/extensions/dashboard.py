@@ -14,7 +14,6 @@ from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.ending import IN_WORDS
 from tres_scrapy.extensions.progress import SessionMonitor
@@ -95,7 +94,7 @@ class Dashboard:
         return [*found, recorder.path]
 
 
-def _note(answering: Answering, booking: Booking, visit: Visit | None) -> None:
-    if visit is not None:
-        page = visit.judged.page
+def _note(answering: Answering, booking: Booking) -> None:
+    if booking.judged is not None:
+        page = booking.judged.page
         answering.note(page.url, page.title, page.text)

@@ -13,8 +13,8 @@ from scrapy.statscollectors import StatsCollector
 from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.crawl import LINKS_REFUSED, POSTPONED, Crawl
 from tres_scrapy.crawl.failure import DEAD_LINKS, JUDGE_ERROR, ROBOTS
-from tres_scrapy.crawl.health import Health
-from tres_scrapy.crawl.visit import foreign_pages
+from tres_scrapy.crawl.host import Health
+from tres_scrapy.crawl.verdict import foreign_pages
 from tres_scrapy.frontier.admission import AT_MAX, FAILED, RESTED, refused_links
 from tres_scrapy.url.message import plural
 

@@ -25,7 +25,6 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.crawl import Booking, Crawl
-from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
 from tres_scrapy.items import RelevantPage, item_class
 from tres_scrapy.run.job_file import reading
@@ -101,15 +100,12 @@ class Job:
             kept = requests(self.journal).items()
             return {row: load_sample(text, self._spider) for row, text in kept}
 
-    def recover(self, crawl: Crawl, own: Container[int], verdicts: Verdicts) -> None:
-        """Restore the state of the job in a new crawl; `own` has the rows of own requests.
-
-        `verdicts` gets the fingerprints of the pages fetched before, to find copies of them.
-        """
+    def recover(self, crawl: Crawl, own: Container[int]) -> None:
+        """Restore the state of the job in a new crawl; `own` has the rows of own requests."""
         self._recover_cap(crawl)
         recover(self.journal, crawl, own=own if self._keeps_requests else None)
         with reading():
-            verdicts.remember(marks(self.journal))
+            crawl.verdicts.remember(marks(self.journal))
         if crawl.pages or crawl.failures:
             logger.info(
                 "Resuming after %d %s: %d %s in the frontier, %d relevant %s",
@@ -124,13 +120,7 @@ class Job:
             said = "All %d pages were fetched before: raise %s to go on"
             logger.info(said, crawl.pages, typed("pages"))
 
-    def book(
-        self,
-        crawl: Crawl,
-        booking: Booking,
-        mark: bytes | None = None,
-        items: Sequence[Any] = (),
-    ) -> bool:
+    def book(self, crawl: Crawl, booking: Booking, items: Sequence[Any] = ()) -> bool:
         """Save the booking of a leased sample with its items; return whether that worked."""
         row, texts = booking.experience.row, list(map(self._text, items))
         if items:
@@ -138,7 +128,7 @@ class Job:
                 (None if text is None else (row, place), item)
                 for place, (text, item) in enumerate(zip(texts, items, strict=True))
             ]
-        return self.write(self.journal.book, crawl, booking, mark, texts)
+        return self.write(self.journal.book, crawl, booking, texts)
 
     def write(self, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
         """Call a method of the journal that saves something; return whether that worked.
@@ -251,7 +241,7 @@ class Job:
                 raise ConfigError(
                     f"JOBDIR: MAX {cap} depends on the pages done: add {typed('pages', 'N')}"
                 )
-            crawl.store.ledger.cap = cap
+            crawl.change_cap(cap)
             logger.info("MAX is %s, as changed during the crawl", cap)
 
 

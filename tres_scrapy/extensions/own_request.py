@@ -10,6 +10,7 @@ import numpy as np
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
+from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.downloader.request import ASIDE, OWN, SAMPLE
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.own_queue import OwnDupeFilter
@@ -50,7 +51,7 @@ class OwnRequests:
         self.answered: set[int] = set()  # leased rows whose answer the spider has got
         self._before: set[str] = set()  # URLs of the earlier runs of this crawl
         self._calls: set[_Kind] = set()  # whose last answer was data that the spider used
-        store.on_drop = self._forget
+        store.watch_drops(self._forget)
 
     def note_past(self) -> None:
         """Note what an interrupted crawl knew, once it is recovered."""
@@ -91,10 +92,14 @@ class OwnRequests:
                 moved.headers.pop(name, None)
         return moved
 
-    def remove_booked(self, row: int) -> None:
-        """Remove the request of a row that is booked."""
+    def note_booking(self, booking: Booking, wanted: Mapping[str, Request]) -> None:
+        """Remove the request of a booked row; keep those `wanted` for its outlinks, by URL."""
+        row = booking.experience.row
         self._remove(row)
         self.answered.discard(row)
+        if wanted:
+            url_of = self._store.url
+            self.keep({each: wanted[url_of(each)] for each in booking.outlinks.tolist()})
 
     def refuse(self, row: int) -> None:
         """Take a sample out of the frontier: its request was refused when it was scheduled."""

@@ -13,7 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.http.request import NO_CALLBACK
 
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.crawl.health import Health
+from tres_scrapy.crawl.host import Health
 from tres_scrapy.downloader.engine import is_closing, wake
 from tres_scrapy.extensions.ending import UNREACHABLE
 

@@ -12,6 +12,7 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.host import WAITED
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.terminal import TerminalLine
 from tres_scrapy.live.state import CrawlState, Monitor, in_leaves
@@ -114,7 +115,7 @@ class Progress:
             waits or monitor.speed(closing=closing),
             "" if left is None or waits else f", {left:.0f} s left",
         )
-        if closing and (waited := monitor.session.crawl.patience.waited) >= 1:
+        if closing and (waited := self._crawler.stats.get_value(WAITED, 0.0)) >= 1:
             logger.info(
                 "Request slots were left idle for %.0f s in all%s, for better hosts (hurry)",
                 waited,
@@ -122,7 +123,7 @@ class Progress:
             )
 
     def _draw(self, monitor: SessionMonitor) -> None:
-        hurry = "waits for better hosts" if monitor.session.crawl.patience.waiting else ""
+        hurry = "waits for better hosts" if monitor.session.crawl.waits else ""
         if self._line is not None:
             parts = monitor.look().described(short=True)
             self._line.show(self._waits(monitor), *parts, hurry)

@@ -24,7 +24,6 @@ from tres_scrapy import settings as own_settings
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, HealthPoint, RecordError, open_to_write
@@ -118,22 +117,21 @@ class Recorder:
         assert self._crawler.stats is not None
         return self._crawler.stats
 
-    def booked(self, booking: Booking, visit: Visit | None) -> None:
+    def booked(self, booking: Booking) -> None:
         """Add a booking to the record."""
         if self._writer is None:
             return
         entry = RecordEntry(booking, time())
-        if visit is not None:
-            page, judgement = visit.judged.page, visit.judged.judgement
+        if (judged := booking.judged) is not None:
             entry = entry._replace(
-                title=page.title,
-                text=page.text,
-                probability=judgement.probability,
-                is_copy=visit.verdict.is_copy,
-                scores=judgement.scores,
+                title=judged.page.title,
+                text=judged.page.text,
+                probability=judged.probability,
+                is_copy=judged.is_copy,
+                scores=judged.scores,
             )
-            if visit.verdict.is_foreign:
-                remark = f"refused by languages: it is in {page.language}"
+            if judged.is_foreign:
+                remark = f"refused by languages: it is in {judged.page.language}"
                 entry = entry._replace(remark=remark)
         self._writer.note(entry)
 

@@ -21,26 +21,27 @@ from scrapy.utils.httpobj import urlparse_cached
 from tres_scrapy.agent.policy import Decision
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.download import RestOptions
-from tres_scrapy.crawl.assembly import make_crawl, threshold_of
+from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
-from tres_scrapy.crawl.health import Health
-from tres_scrapy.crawl.visit import Verdicts, Visit, count_foreign, text_of
+from tres_scrapy.crawl.host import Health
 from tres_scrapy.downloader.request import LEASE, follows_links
 from tres_scrapy.extensions.ending import NO_JUDGE, Ending
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.topic_source import new_folder, task_of
-from tres_scrapy.frontier.admission import OUT_OF_SCOPE, Outlinks
+from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
+from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.report.reason import Reasons
-from tres_scrapy.topic.judge import Judge, Judged
+from tres_scrapy.topic.judge import Judge
 from tres_scrapy.topic.judge_process import Worker
-from tres_scrapy.topic.pack import load_packs
+from tres_scrapy.topic.pack import Judged, load_packs
 from tres_scrapy.url.message import TresError
 
-Listener = Callable[[Booking, Visit | None], None]
+Listener = Callable[[Booking], None]
 REST: Final = RestOptions()
+EVERY: Final = 1.0  # seconds between two reports of the stats
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class CrawlSession:
 
     Each booking ends with the gradient step that is due, so learning happens between requests.
     With CONCURRENT_REQUESTS=1 the random seed determines its order. `listeners` receive each
-    booking and its visit, None for a failure.
+    booking.
     """
 
     def __init__(
@@ -58,9 +59,7 @@ class CrawlSession:
         crawl: Crawl,
         judge: Judge,
         stats: StatsCollector,
-        verdicts: Verdicts,
         *,
-        language: str = "",
         started: str = "",
         output: Path = Path(),
         job: Job | None = None,
@@ -76,20 +75,17 @@ class CrawlSession:
         self.output = output
         self.stop = stop
         self.listeners: list[Listener] = []
-        # which hosts must not get another request now: the scheduler knows, and replaces this
-        self.busy_hosts: Callable[[], Sequence[int]] = lambda: ()
         self.follows_all = follows_all  # else the requests are those of a project's own spider
         self.new_topic: Path | None = None  # the folder of a topic that this crawl has made
         self.judge = judge
-        self.verdicts = verdicts
         self.judge_is_lost = False  # its process has ended for good: the crawl stops
         self.requests = OwnRequests(crawl.store, job, dupefilter, follows_all=follows_all)
         self.reasons = Reasons(crawl)
-        self._language = language
         self._stats = stats
+        self._next_report = 0.0
         if job is not None:
             self.requests.recover(job.requests())
-            job.recover(crawl, self.requests, verdicts)
+            job.recover(crawl, self.requests)
             if dupefilter is not None:
                 dupefilter.remember(crawl.store.closure.urls)
             self.requests.note_past()
@@ -113,7 +109,6 @@ class CrawlSession:
             workers = [started.enter_context(closing(Worker(task))) for _ in range(config.judges)]
             # the files of a topic that learns are replaced
             pack = load_packs(task.packs, lazily=config.words.file is None)
-            threshold = threshold_of(config, pack)
             crawl = make_crawl(config, pack)
             job = Job.from_crawler(crawler, crawl, stop) if jobdir else None
             for worker in workers:
@@ -124,13 +119,10 @@ class CrawlSession:
         # the judges
         at_once = crawler.settings.getint("CONCURRENT_REQUESTS")
         judge = Judge(pack, *workers, together=at_once // (1 + len(workers)))
-        verdicts = Verdicts(threshold, detect_copies=config.detect_copies)
         session = cls(
             crawl,
             judge,
             crawler.stats,
-            verdicts,
-            language=pack.language,
             started=began,
             output=config.output.file or Path("output", f"{config.topic}-{began}.jsonl"),
             job=job,
@@ -140,9 +132,10 @@ class CrawlSession:
             follows_all=follows_links(crawler.spider),
             stop=stop,
         )
-        session.ending.connect(crawler)
         crawler.signals.connect(session.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(session.response_downloaded, signal=signals.response_downloaded)
+        crawler.signals.connect(session.spider_closed, signal=signals.spider_closed)
+        session.ending.connect(crawler)
         crawler.signals.connect(judge.close, signal=signals.engine_stopped)
         # after the judge; nothing else holds the processes then
         crawler.signals.connect(running.close, signal=signals.engine_stopped, weak=False)
@@ -180,16 +173,19 @@ class CrawlSession:
         gc.collect()
         gc.freeze()  # objects loaded so far stay: collecting them took 0.2 s each time
 
+    def spider_closed(self) -> None:
+        self._report(last=True)
+
     def remove_unused(self) -> None:
         """Remove the folder of a new topic that has learned nothing: no page was fetched."""
         if self.new_topic is not None and not self.crawl.pages:
             rmtree(self.new_topic, ignore_errors=True)
 
-    def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def next(self, available: Availability) -> Decision | None:
         """Lease the sample to fetch next; return None if none can be fetched now."""
         if self.job is None:
-            return self.crawl.next(busy_hosts)
-        decision = None if self.job.failed else self.crawl.next(busy_hosts)
+            return self.crawl.next(available)
+        decision = None if self.job.failed else self.crawl.next(available)
         is_saved = decision and self.job.write(self.job.journal.lease, self.crawl, decision)
         return decision if is_saved else None
 
@@ -243,65 +239,40 @@ class CrawlSession:
         store, links = self.crawl.store, judged.page.links
         places = [i for i, link in enumerate(links) if not store.closure.knows(link.url)]
         urls, anchors = [links[i].url for i in places], [links[i].anchor for i in places]
-        actions, cues = judged.judgement.actions[places], judged.cues.take(places)
+        actions, cues = judged.actions[places], judged.cues.take(places)
         rows = self.crawl.add_unlinked(parent, Outlinks(urls, anchors, actions, cues))
         if self.job is not None:
             self.job.write(self.job.journal.save, self.crawl)
         self._report()
         return len(rows)
 
-    def book_page(
+    def book(
         self,
-        visit: Visit,
-        outlinks: Outlinks,
+        row: int,
+        result: Judged | Failure | None,
+        links: Outlinks = NO_LINKS,
         own: Mapping[str, Request] | None = None,
         items: Sequence[Any] = (),
     ) -> bool:
-        """Book a page with the outlinks to follow and its items, and learn from it.
+        """Book a leased row with the outlinks to follow and its items, and learn from it.
 
-        `own` are the spider's own requests for the outlinks, by URL. Return False if the booking
-        could not be saved in JOBDIR: then discard the page's items and requests.
-        """
-        page = visit.judged.page
-        if visit.verdict.is_copy:
-            self.crawl.counts["duplicates"] += 1
-        if visit.verdict.is_foreign:
-            self.crawl.counts[f"{OUT_OF_SCOPE}languages"] += 1
-        count_foreign(self.crawl.counts, page.language, self._language)
-        text = text_of(page, visit.judged.judgement.probability)
-        booking = self.crawl.book_page(visit.row, visit.relevant, outlinks, text=text)
-        store = self.crawl.store
-        store.hosts.mark_known(store["host"][visit.row])  # it may come from Scrapy's cache
-        return self._save(booking, own, items, visit)
-
-    def book_failure(self, row: int, failure: Failure) -> bool:
-        """Book a failed fetch, if it is still leased.
-
-        Return False if the booking could not be saved, as `book_page` does.
+        `result` is as in `Crawl.book`, `own` are the spider's own requests for the outlinks, by
+        URL. Return False if the booking could not be saved in JOBDIR: then discard the page's items
+        and requests. A row that is not leased is booked already.
         """
         if not self.crawl.is_leased(row):
             return True
-        booking = self.crawl.book_failure(row, failure)
-        if failure is JUDGE_ENDED:
-            self.health.note_failure(int(self.crawl.store["host"][row]), failure, monotonic())
-        return self._save(booking, None, ())
-
-    def book_data(
-        self,
-        row: int,
-        outlinks: Outlinks,
-        own: Mapping[str, Request] | None = None,
-        items: Sequence[Any] = (),
-    ) -> bool:
-        """Book an answer that is not a page, but that the spider has used.
-
-        Return False if the booking could not be saved, as `book_page` does.
-        """
-        return self._save(self.crawl.book_data(row, outlinks), own, items)
-
-    def redirect_away(self, row: int, url: str) -> None:
-        """Book a leased row that was redirected to a domain of another shard."""
-        self._save(self.crawl.redirect_away(row, url), None, ())
+        booking = self.crawl.book(row, result, links)
+        if result is JUDGE_ENDED:
+            host = int(self.crawl.store["host"][row])
+            self.health.note_failure(host, JUDGE_ENDED, monotonic())
+        self.health.note_booking(row)
+        self.requests.note_booking(booking, own or {})
+        self._report()
+        booked = self.job is None or self.job.book(self.crawl, booking, items)
+        for listener in self.listeners if booked else ():
+            listener(booking)
+        return booked
 
     def set_back(self, row: int, failure: Failure, now: float) -> bool:
         """Put the host of a leased row to rest; return whether the row waits for its host.
@@ -316,7 +287,7 @@ class CrawlSession:
         self.crawl.set_back(row, last=last)
         if last and self.job is not None and not self.crawl.store.is_held(row):
             self.job.write(self.job.journal.set_back, row)
-        self.crawl.counts[POSTPONED + failure.kind] += 1
+        self.crawl.count(POSTPONED + failure.kind)
         return self._rest(host, failure, now)
 
     def _rest(self, host: int, failure: Failure, now: float) -> bool:
@@ -335,28 +306,12 @@ class CrawlSession:
             logger.info("%s rests for %.0f s (%s)", name, rest.until - now, failure.kind)
         return rest is not None
 
-    def _save(
-        self,
-        booking: Booking,
-        own: Mapping[str, Request] | None,
-        items: Sequence[Any],
-        visit: Visit | None = None,
-    ) -> bool:
-        row, mark = booking.experience.row, None if visit is None else visit.judged.mark
-        self.health.note_booking(row)
-        self.requests.remove_booked(row)
-        if own:
-            url_of = self.crawl.store.url
-            self.requests.keep({each: own[url_of(each)] for each in booking.outlinks.tolist()})
-        self._report()
-        booked = self.job is None or self.job.book(self.crawl, booking, mark, items)
-        for listener in self.listeners if booked else ():
-            listener(booking, visit)
-        return booked
-
-    def _report(self) -> None:
+    def _report(self, *, last: bool = False) -> None:
+        """Set the stats, at most once a second."""
+        if not last and monotonic() < self._next_report:
+            return
+        self._next_report = monotonic() + EVERY
         for name, value in self.crawl.figures().items():
             self._stats.set_value(f"tres/{name}", value)
         self._stats.set_value("tres/rests", self.health.rests)
         self._stats.set_value("tres/outages", self.health.outages)
-        self._stats.set_value("tres/seconds_waited", round(self.crawl.patience.waited, 1))

@@ -18,15 +18,13 @@ from scrapy.robotstxt import RobotParser
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.engine import wake
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.page.sitemap import INDEX
 from tres_scrapy.topic.judge import Source
-from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import canonicalise, domain_of
 
 FILES: Final = 10  # most sitemaps and feeds of a host
 HOSTS: Final = 5  # most hosts of a domain that are asked
@@ -88,12 +86,12 @@ class Sitemaps:
             if len(self._named) > NAMED:
                 del self._named[next(iter(self._named))]
 
-    def note(self, booking: Booking, visit: Visit | None) -> None:
+    def note(self, booking: Booking) -> None:
         """Ask the host of a relevant page, unless it was asked or its domain is at MAX."""
-        if visit is None or not visit.relevant:
+        if booking.judged is None or not booking.relevant:
             return
-        page, crawl = visit.judged.page, self._session.crawl
-        origin, domain = _origin(page.url), crawl.store["domain"][visit.row]
+        page, crawl, row = booking.judged.page, self._session.crawl, booking.experience.row
+        origin, domain = _origin(page.url), crawl.store["domain"][row]
         at_max = crawl.store.ledger.exhausted(np.array([domain]))[0]
         if origin in self._asked or self._hosts[domain] == HOSTS or at_max:
             return
@@ -101,7 +99,7 @@ class Sitemaps:
         self._hosts[domain] += 1
         named = self._named.pop(origin, [f"{origin}/sitemap.xml"])
         urls = [url for url in (*page.feeds, *named) if _may_ask(crawl.store.admission.scope, url)]
-        task = asyncio.ensure_future(self._ask(visit.row, origin, urls))
+        task = asyncio.ensure_future(self._ask(row, origin, urls))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -263,16 +263,22 @@ class Admission:
         first = open_[: max(0, room)]
         domains = np.array([self._hosts.domain_of(hosts[i]) for i in first], dtype=np.int32)
         rested = np.array([hosts[i] in self._hosts.gone for i in first], dtype=np.bool_)
-        rules = self._rules(domains, rested)
-        late = np.array([not self._closure.knows(urls[i]) for i in first], dtype=np.bool_)
-        self.refused.update(rules[late & (rules != "")].tolist())
-        alive = np.flatnonzero(rules == "")
+        failed, full = self._ledger.given_up(domains), self._ledger.at_cap(domains)
+        alive = np.flatnonzero(~(rested | failed | full))
+        if len(alive) < len(first):
+            rules = _rules(rested, failed, full)
+            late = np.array([not self._closure.knows(urls[i]) for i in first], dtype=np.bool_)
+            self.refused.update(rules[late & (rules != "")].tolist())
         fits = _equal_before(domains[alive]) < self._ledger.room(domains[alive])
         self.left_out += len(open_) - len(first) + int(np.count_nonzero(~fits))
         kept = [open_[i] for i in alive[fits]]
         if self.scope is not None and depth is not None:
             self.scope.enter([*{urls[i]: None for i in kept if not self._closure.knows(urls[i])}])
         return kept
+
+    def restore(self, left_out: int, refused: Counter[str]) -> None:
+        """Continue with the counts of an interrupted crawl."""
+        self.left_out, self.refused = left_out, refused
 
     def refusals(self, samples: Table) -> Counter[str]:
         """Return how many links are not fetched because of a rule, by the name of its setting.
@@ -281,14 +287,17 @@ class Admission:
         """
         rows = np.flatnonzero(~self._closure.closed(samples["url"]))
         rows = rows[np.unique(samples["url"][rows], return_index=True)[1]]
-        given_up = self._hosts.given_up(samples["host"].take(rows))
-        rules = self._rules(samples["domain"].take(rows), given_up)
+        domains, ledger = samples["domain"].take(rows), self._ledger
+        rested = self._hosts.given_up(samples["host"].take(rows))
+        rules = _rules(rested, ledger.given_up(domains), ledger.at_cap(domains))
         return self.refused + Counter(rules[rules != ""].tolist())
 
-    def _rules(self, domains: NDArray[np.int32], rested: NDArray[np.bool_]) -> NDArray[np.str_]:
-        """Return the rule by which links are not fetched [n], "" for those that are."""
-        failed, full = self._ledger.given_up(domains), self._ledger.at_cap(domains)
-        return np.select([rested, failed, full], [RESTED, FAILED, AT_MAX], "")
+
+def _rules(
+    rested: NDArray[np.bool_], failed: NDArray[np.bool_], full: NDArray[np.bool_]
+) -> NDArray[np.str_]:
+    """Return the rule by which links are not fetched [n], "" for those that are."""
+    return np.select([rested, failed, full], [RESTED, FAILED, AT_MAX], "")
 
 
 def _equal_before(numbers: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -27,13 +27,14 @@ class Table:
         self._columns = {name: np.zeros(capacity, field[0]) for name, field in fields.items()}
         self._capacity = capacity
         self._size = 0
+        self._views = {name: column[:0] for name, column in self._columns.items()}
 
     def __len__(self) -> int:
         return self._size
 
     def __getitem__(self, column: str) -> NDArray[Any]:
         """Return a view of one column; it is valid until the next `extend`."""
-        return self._columns[column][: self._size]
+        return self._views[column]
 
     def extend(self, count: int) -> slice:
         """Append `count` zeroed rows and return where they are."""
@@ -44,6 +45,8 @@ class Table:
                 grown = np.zeros((self._capacity, *column.shape[1:]), column.dtype)
                 grown[:start] = column[:start]
                 self._columns[name] = grown
+        if count:
+            self._views = {name: each[: self._size] for name, each in self._columns.items()}
         return slice(start, self._size)
 
     def grow(self, size: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.column import IntegerSet, Table
-from tres_scrapy.url.domain import registrable_domain
+from tres_scrapy.url.canonical import registrable_domain
 
 _RECORD = np.dtype(
     [
@@ -123,6 +123,14 @@ class DomainLedger:
         self._records["inlinks"][new] += 1
         self._records["relevant_inlinks"][new] += relevant
         self._changed.update(new.tolist())
+
+    def change_cap(self, cap: Cap | None) -> None:
+        """Set another MAX."""
+        self.cap = cap
+
+    def note_progress(self, share: float) -> None:
+        """Note which share of its pages the crawl has fetched: MAX may depend on it."""
+        self.progress = share
 
     def book_page(self, domain: int, reward: float) -> None:
         """Count a fetched page; this changes features 7 and 8 and counts towards the cap."""
@@ -248,10 +256,25 @@ class DomainLedger:
         return np.asarray(self._records["failures"].take(domains) >= self.limits.failures)
 
 
+class Availability(NamedTuple):
+    """Which hosts must not get a request now: those that are `busy`.
+
+    `soon` are the busy hosts that are free in a moment and are worth waiting for. With `only_known`
+    all hosts that have never answered are busy too.
+    """
+
+    busy: Sequence[int] = ()
+    soon: Sequence[int] = ()
+    only_known: bool = False
+
+
+ANY_HOST: Final = Availability()
+
+
 class Hosts:
     """Hosts by number, each with its registrable domain in the ledger.
 
-    A host is known once it has answered. With `only_known` the others are busy.
+    A host is known once it has answered.
     """
 
     def __init__(self, ledger: DomainLedger) -> None:
@@ -259,7 +282,6 @@ class Hosts:
         self.gone: set[str] = set()  # the names of hosts that are given up
         self.ever_given_up = array("q")  # hosts, those of earlier runs included
         self.known = 0  # hosts
-        self.only_known = False
         self._known_pending = 0  # samples of known hosts
         self._ledger = ledger
         self._numbers: dict[str, int] = {}
@@ -293,13 +315,13 @@ class Hosts:
         """Return the number of the domain of a host."""
         return int(self._columns["domain"][host])
 
-    def busy(self, hosts: NDArray[np.int32], busy_hosts: Sequence[int]) -> NDArray[np.bool_]:
-        """Return which of hosts [n] are among `busy_hosts`."""
+    def busy(self, hosts: NDArray[np.int32], available: Availability) -> NDArray[np.bool_]:
+        """Return which of hosts [n] are busy."""
         busy = self._columns["busy"]  # a column lookup: there may be a million hosts
-        busy[list(busy_hosts)] = True
+        busy[list(available.busy)] = True
         found = busy.take(hosts)
-        busy[list(busy_hosts)] = False
-        return found | ~self._columns["known"].take(hosts) if self.only_known else found
+        busy[list(available.busy)] = False
+        return found | ~self._columns["known"].take(hosts) if available.only_known else found
 
     def pending(self, hosts: Sequence[int]) -> int:
         """Return how many samples of these hosts are PENDING."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
 from itertools import chain, count
 from typing import Final
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tres_scrapy.frontier.column import Rows, Table
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 
 _Entry = tuple[float, int, int]  # -value, order of arrival, row
@@ -42,15 +42,15 @@ class FrontierQueue:
             for entry in entries:
                 heapq.heappush(self._heap, entry)
 
-    def pop(self, busy_hosts: Sequence[int] = ()) -> tuple[int, float] | None:
+    def pop(self, available: Availability = ANY_HOST) -> tuple[int, float] | None:
         """Remove and return the best sample that is ready, and its value; None without one."""
-        self._bring_back(busy_hosts)
+        self._bring_back(available)
         while self._heap:
             entry = heapq.heappop(self._heap)
             row = entry[2]
             if self._store["state"][row] != State.PENDING:
                 continue  # already chosen in another way
-            eligibility = self._store.eligibility(np.array([row]), busy_hosts)[0]
+            eligibility = self._store.eligibility(np.array([row]), available)[0]
             if eligibility == Eligibility.READY:
                 return row, -entry[0]
             if eligibility == Eligibility.DEAD:
@@ -66,9 +66,9 @@ class FrontierQueue:
         self._aside.clear()
         return np.array([row for _, _, row in entries], dtype=np.int64)
 
-    def _bring_back(self, busy_hosts: Sequence[int]) -> None:
+    def _bring_back(self, available: Availability) -> None:
         hosts = np.array(list(self._aside), dtype=np.int32)
-        for host in hosts[~self._store.hosts.busy(hosts, busy_hosts)].tolist():
+        for host in hosts[~self._store.hosts.busy(hosts, available)].tolist():
             aside = self._aside[host]
             while aside and self._store["state"][aside[0][2]] != State.PENDING:
                 heapq.heappop(aside)  # chosen in another way meanwhile
@@ -108,30 +108,31 @@ class Shortlist:
         self._listed.grow(len(self._store))
         return self._listed["listed"].take(rows)
 
-    def ready(self, busy_hosts: Sequence[int] = ()) -> Rows:
+    def ready(self, available: Availability = ANY_HOST) -> Rows:
         """Return the samples of the list that can be fetched now."""
-        eligibility = self._look(busy_hosts)
+        eligibility = self._look(available)
         values = self._store["probability"].take(self._rows)
         if self._least > 0 and np.count_nonzero(values >= self._least) < self._size / 4:
             rows = self._store.pending_rows()
             self._keep(rows[self._store.eligibility(rows) != Eligibility.DEAD])
-            eligibility = self._store.eligibility(self._rows, busy_hosts)
+            eligibility = self._store.eligibility(self._rows, available)
         ready: Rows = self._rows[eligibility == Eligibility.READY]
         return ready
 
-    def soon(self, hosts: Sequence[int], most: int) -> Rows:
-        """Return the best samples of the list on these hosts, for when the hosts are free."""
-        if not hosts:
+    def soon(self, available: Availability, most: int) -> Rows:
+        """Return the best samples of the list on hosts that are soon free."""
+        if not available.soon:
             return _NONE
-        rows: Rows = self._rows[np.isin(self._store["host"].take(self._rows), hosts)]
-        rows = rows[self._store.eligibility(rows) == Eligibility.READY]
+        rows: Rows = self._rows[np.isin(self._store["host"].take(self._rows), available.soon)]
+        free = Availability(only_known=available.only_known)
+        rows = rows[self._store.eligibility(rows, free) == Eligibility.READY]
         if len(rows) > most:
             rows = rows[np.argpartition(-self._store["probability"].take(rows), most)[:most]]
         return rows
 
-    def _look(self, busy_hosts: Sequence[int]) -> NDArray[np.uint8]:
+    def _look(self, available: Availability) -> NDArray[np.uint8]:
         """Drop the samples that are not fetched any more; return the eligibility of the others."""
-        eligibility = self._store.eligibility(self._rows, busy_hosts)
+        eligibility = self._store.eligibility(self._rows, available)
         alive = (eligibility != Eligibility.DEAD) & self._store.is_pending(self._rows)
         self._list(self._rows[alive])
         left: NDArray[np.uint8] = eligibility[alive]

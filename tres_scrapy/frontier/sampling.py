@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier.column import Rows, Table
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 
 _SEGMENT = np.dtype([("start", "i8"), ("size", "i8"), ("capacity", "i8")])
@@ -148,7 +150,7 @@ def representatives(
     pool: LeafPool,
     store: SampleStore,
     random: np.random.Generator,
-    busy_hosts: Sequence[int] = (),
+    available: Availability = ANY_HOST,
     *,
     each: int = 1,
     most: float = math.inf,
@@ -165,12 +167,12 @@ def representatives(
     occupied = pool.occupied()
     waiting = np.repeat(occupied, counts(pool.sizes()[occupied], each, most))
     for _ in range(_ROUNDS):
-        drawn, waiting = _draw(pool, store, random, waiting, busy_hosts)
+        drawn, waiting = _draw(pool, store, random, waiting, available)
         found.append(drawn)
         if not len(waiting):
             break
     if len(waiting) and not any(len(drawn.rows) for drawn in found):
-        found = [_search(pool, store, random, np.unique(waiting), busy_hosts)]
+        found = [_search(pool, store, random, np.unique(waiting), available)]
     return _joined(found)
 
 
@@ -194,7 +196,7 @@ def _draw(
     store: SampleStore,
     random: np.random.Generator,
     leaves: NDArray[np.int64],
-    busy_hosts: Sequence[int],
+    available: Availability,
 ) -> tuple[Representatives, NDArray[np.int64]]:
     """Draw once for each of `leaves`, which may repeat; draw again if the sample was dead.
 
@@ -203,7 +205,7 @@ def _draw(
     ready, busy = [], [_NONE]
     while len(leaves):
         positions, rows = pool.draw(leaves, random)
-        eligibility = store.eligibility(rows, busy_hosts)
+        eligibility = store.eligibility(rows, available)
         taken, dead = eligibility == Eligibility.READY, eligibility == Eligibility.DEAD
         ready.append(Representatives(leaves[taken], rows[taken], positions[taken]))
         busy.append(leaves[eligibility == Eligibility.BUSY])
@@ -226,13 +228,13 @@ def _search(
     store: SampleStore,
     random: np.random.Generator,
     leaves: NDArray[np.int64],
-    busy_hosts: Sequence[int],
+    available: Availability,
 ) -> Representatives:
     """Check every sample of `leaves`, drop dead ones, draw one ready sample of each leaf."""
     found = []
     for leaf in leaves.tolist():
         rows = pool.rows(leaf)
-        eligibility = store.eligibility(rows, busy_hosts)
+        eligibility = store.eligibility(rows, available)
         alive = eligibility != Eligibility.DEAD
         pool.keep(leaf, alive)
         dead = rows[~alive]
@@ -247,3 +249,13 @@ def _search(
 def _joined(parts: Sequence[Representatives]) -> Representatives:
     none = Representatives(_NONE, _NONE, _NONE)
     return Representatives(*(np.concatenate(arrays) for arrays in zip(none, *parts, strict=True)))
+
+
+def random_state(random: np.random.Generator) -> bytes:
+    """Return the state of a generator for `restore_random`."""
+    return json.dumps(random.bit_generator.state).encode()
+
+
+def restore_random(random: np.random.Generator, state: bytes) -> None:
+    """Set a generator to a state that `random_state` returned."""
+    random.bit_generator.state = json.loads(state)

@@ -13,7 +13,7 @@ from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.admission import Admission, Closure, Outlinks, Scope
 from tres_scrapy.frontier.column import Anchors, HashedFeatures, Rows, Table
 from tres_scrapy.frontier.feature import Path
-from tres_scrapy.frontier.ledger import DomainLedger, Hosts, host_of
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability, DomainLedger, Hosts, host_of
 from tres_scrapy.links.code import Names, silent
 
 NO_PARENT = -1
@@ -57,8 +57,7 @@ class SampleStore(Table):
 
     The columns are `static` [6], the numbers of the `url`, the `host` and the registrable `domain`,
     the row of the `parent` page (NO_PARENT for a seed), `state`, and `probability`, feature 9.
-    Fetching a URL closes all its rows. Rows are never moved or reused. `on_drop`, if set, is called
-    with dropped rows that never come back, even if MAX changes.
+    Fetching a URL closes all its rows. Rows are never moved or reused.
     """
 
     def __init__(self, ledger: DomainLedger, scope: Scope | None = None) -> None:
@@ -75,7 +74,7 @@ class SampleStore(Table):
         self.revised = bytearray()  # records of type REVISED, in the order of their changes
         self.paths: dict[int, Path] = {}  # by row of a page, in the order of their bookings
         self.guests: dict[int, Path] = {}  # the same of rows that stand for pages of other shards
-        self.on_drop: Callable[[Rows], None] | None = None
+        self._on_drop: Callable[[Rows], None] | None = None
         self._answers: set[int] = set()  # rows that a search box returned; not in JOBDIR
         self._held: set[int] = set()  # rows that keep their slot of MAX while they wait
 
@@ -151,23 +150,23 @@ class SampleStore(Table):
         """Set feature 9 of rows [n]."""
         self["probability"][rows] = probabilities
 
-    def eligibility(self, rows: Rows, busy_hosts: Sequence[int] = ()) -> NDArray[np.uint8]:
-        """Return the `Eligibility` of `rows`, given that `busy_hosts` take no request now."""
+    def eligibility(self, rows: Rows, available: Availability = ANY_HOST) -> NDArray[np.uint8]:
+        """Return the `Eligibility` of `rows`, given which hosts are busy."""
         urls, hosts, domains = (self[name].take(rows) for name in ("url", "host", "domain"))
         full = self.ledger.at_cap(domains, leased=True)
         if self._held:
             full &= ~np.isin(rows, list(self._held))
-        busy = self.hosts.busy(hosts, busy_hosts) | full
+        busy = self.hosts.busy(hosts, available) | full
         given_up = self.hosts.given_up(hosts) | self.ledger.exhausted(domains)
         found = np.where(busy, Eligibility.BUSY, Eligibility.READY).astype(np.uint8)
         found[self.closure.closed(urls) | given_up] = Eligibility.DEAD
         return found
 
-    def may_be_ready(self, busy_hosts: Sequence[int] = ()) -> bool:
+    def may_be_ready(self, available: Availability = ANY_HOST) -> bool:
         """Return whether any host that is not busy has PENDING samples, dead or not."""
-        if self.hosts.only_known:
-            return self.hosts.known_pending(busy_hosts) > 0
-        return self.pending > self.hosts.pending(busy_hosts)
+        if available.only_known:
+            return self.hosts.known_pending(available.busy) > 0
+        return self.pending > self.hosts.pending(available.busy)
 
     def lease(self, row: int) -> None:
         """Mark `row` LEASED and close its URL: a URL is fetched at most once."""
@@ -216,16 +215,20 @@ class SampleStore(Table):
         self["domain"][row] = self.domain_of(url)
         self.ledger.count_lease(self["domain"][row])
 
+    def watch_drops(self, forget: Callable[[Rows], None]) -> None:
+        """Call a function with dropped rows that never come back, even if MAX changes."""
+        self._on_drop = forget
+
     def drop(self, rows: Rows) -> None:
         """Mark PENDING samples that can no longer be fetched as DONE."""
         self.leave_pending(rows, State.DONE)
         for row in self._held.intersection(rows.tolist()) if self._held else ():
             self._held.discard(row)
             self.ledger.count_held(self["domain"][row], -1)
-        if self.on_drop is not None:
+        if self._on_drop is not None:
             closed = self.closure.closed(self["url"].take(rows))
             given_up = self.ledger.given_up(self["domain"].take(rows))
-            self.on_drop(rows[closed | given_up])
+            self._on_drop(rows[closed | given_up])
 
     def readmit(self, domains: NDArray[np.bool_], own: Container[int] | None = None) -> Rows:
         """Make samples PENDING again that were dropped with their domains; return them.

@@ -25,7 +25,6 @@ from tres_scrapy.crawl.failure import (
     Failure,
 )
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.crawl.visit import Verdicts
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.lab.library import Fetched, Library
 from tres_scrapy.lab.result import Result, Run, Series
@@ -34,6 +33,7 @@ from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import Count
 from tres_scrapy.page.robots import EVERYONE, own_rules, product_token
 from tres_scrapy.settings import REDIRECT_MAX_TIMES
+from tres_scrapy.topic.pack import Judged
 from tres_scrapy.url.canonical import canonicalise
 
 MARKS = 200  # points of a series
@@ -88,7 +88,6 @@ class Simulation:
         self._config = config
         self._kind = POLICIES[config.policy]
         # it knows the pages so far, to find copies
-        self.verdicts = Verdicts(world.pack.threshold, detect_copies=config.detect_copies)
         self._series = Series()
 
     def run(self, progress: Callable[[int], None] = lambda pages: None) -> Result:
@@ -134,7 +133,7 @@ class Simulation:
         url = self.crawl.store.url(row)
         for hops in range(REDIRECT_MAX_TIMES + 1):
             if not self._world.allows(url, self._config.download.max_crawl_delay):
-                return self.crawl.book_failure(row, ROBOTS)
+                return self.crawl.book(row, ROBOTS)
             fetched = self._world.library.fetch(url, self._kind)
             self._add(url, fetched)
             if fetched.location is None:
@@ -143,12 +142,12 @@ class Simulation:
                 break
             target = canonicalise(urljoin(url, fetched.location))
             if target is not None and not self.crawl.owns(target):
-                return self.crawl.redirect_away(row, target)
+                return self.crawl.book(row, self.crawl.redirect_away(row, target))
             if failure := self._redirect(row, url, target):
-                return self.crawl.book_failure(row, failure)
+                return self.crawl.book(row, failure)
             assert target is not None
             url = target
-        return self.crawl.book_failure(row, REDIRECT_LIMIT)
+        return self.crawl.book(row, REDIRECT_LIMIT)
 
     def _add(self, url: str, fetched: Fetched) -> None:
         relevant = self.count.relevant
@@ -166,19 +165,10 @@ class Simulation:
         return None if self.crawl.redirect(row, target) else REDIRECT_CLOSED
 
     def _book(self, row: int, fetched: Fetched) -> Booking:
-        lease = self.crawl.lease_of(row)
-        assert lease is not None
-        verdict = fetched.failure or self.verdicts.of(
-            fetched.probability,
-            fetched.mark,
-            is_missing=fetched.is_missing,
-            is_hidden=fetched.is_hidden,
-            is_query=lease.decision.is_query,
-        )
-        if isinstance(verdict, Failure):
-            return self.crawl.book_failure(row, verdict)
-        links = Outlinks(fetched.urls, fetched.anchors, fetched.actions, fetched.cues)
-        return self.crawl.book_page(row, verdict.relevant, links, text=fetched.text)
+        result = fetched.failure or fetched.judged
+        if isinstance(result, Judged):
+            result = self.crawl.decide(row, result)
+        return self.crawl.book(row, result, fetched.links)
 
 
 def run_of(config: Config) -> Run:

@@ -18,7 +18,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.page.place import WORD, Place
+from tres_scrapy.page.place import Place, tokenise
 from tres_scrapy.page.text import Page
 from tres_scrapy.url.message import printable
 
@@ -139,7 +139,7 @@ class Wordbook:
         if found is None:
             if len(self._anchors) >= MAX_TEXTS:
                 self._anchors.clear()
-            words = WORD.findall(anchor.lower())
+            words = tokenise(anchor)
             found = self._anchors[anchor] = self.coded(CueGroup.ANCHOR, words)
             if not anchor:
                 found.append(fact(Fact.NO_TEXT))
@@ -179,8 +179,8 @@ def page_codes(
     """
     words = words or Wordbook()
     words.new.clear()
-    address = WORD.findall(page.url.partition("//")[2].lower())
-    title = WORD.findall(page.title.lower())
+    address = tokenise(page.url.partition("//")[2])
+    title = tokenise(page.title)
     whole = words.coded(CueGroup.PAGE, [*title, *(f"/{word}" for word in address)])
     whole.append(fact(Fact.PAGE_PROBABILITY) + min(PARTS - 1, int(PARTS * probability)))
     if keywords.in_text(page.title):

@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response, TextResponse
 from scrapy.utils.httpobj import urlparse_cached
 
-from tres_scrapy.page.encoding import encoding_of
+from tres_scrapy.page.language import encoding_of
 from tres_scrapy.url.message import CREDENTIALS, without_credentials
 
 # control characters except tab and newline; the last ones change the direction of text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 import numpy as np
@@ -18,13 +17,11 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.download import NEVER
 from tres_scrapy.crawl.failure import (
-    BAD_DOCUMENT,
     JUDGE_ENDED,
     JUDGE_ERROR,
     NOT_HTML,
     Failure,
 )
-from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START, VISIT, follows_links
 from tres_scrapy.extensions.ending import SCRIPTED
@@ -32,12 +29,13 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.links.code import ABSENT, RaggedArray
-from tres_scrapy.page.encoding import UTF_8
-from tres_scrapy.page.pdf_page import is_pdf
+from tres_scrapy.page.kind import is_pdf
+from tres_scrapy.page.language import UTF_8
 from tres_scrapy.page.robots import US, product_token
 from tres_scrapy.page.text import Link
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.judge_process import PageError, WorkerError
+from tres_scrapy.topic.pack import Judged
 
 OK: Final = 200  # the status of a page
 
@@ -112,13 +110,13 @@ class RewardMiddleware:
                         output.meta.pop(key, None)  # copied from the meta of the answer
                 yield output
             return
-        visit = await self._visit(row, response)
-        if visit is None:
+        page = await self._page(row, response)
+        if page is None:
             return
-        response.meta[VISIT] = None if isinstance(visit, Failure) else visit
+        response.meta[VISIT] = None if isinstance(page, Failure) else page
         outputs, raised = await _gathered(result)
         async with self._turn:
-            booked = self._book(row, visit, response, outputs)
+            booked = self._book(row, page, response, outputs)
             await asyncio.sleep(0)  # let the event loop run between pages that were judged together
         for output in booked:
             yield output
@@ -128,9 +126,9 @@ class RewardMiddleware:
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
         row = response.meta.get(LEASE)
         if row is not None and VISIT not in response.meta:  # else it is booked with its links
-            self._session.book_failure(row, failure_of(exception))
+            self._session.book(row, failure_of(exception))
 
-    async def _visit(self, row: int, response: Response) -> Visit | Failure | None:
+    async def _page(self, row: int, response: Response) -> Judged | Failure | None:
         """Return the judged page of a leased row, its failure, or None if it cannot be judged."""
         if response.status != OK:
             return failure_of(HttpError(response))
@@ -139,18 +137,17 @@ class RewardMiddleware:
             return NOT_HTML
         if response.request is not None and response.request.method != "GET":
             source = source._replace(url=self._session.crawl.store.url(row))  # not the renderer's
-        visit = await self._judge(row, source)
-        if isinstance(visit, Visit) and visit.judged.needs_scripts and not self._renders:
-            self._session.crawl.counts[SCRIPTED] += 1
-        return visit
+        page = await self._judge(row, source)
+        if isinstance(page, Judged) and page.needs_scripts and not self._renders:
+            self._session.crawl.count(SCRIPTED)
+        return page
 
-    async def _judge(self, row: int, source: Source) -> Visit | Failure | None:
-        """Judge a page outside the reactor's thread; return its Visit, or why that failed.
+    async def _judge(self, row: int, source: Source) -> Judged | Failure | None:
+        """Judge a page outside the reactor's thread; return it, or why that failed.
 
         Return None if the judging process is lost: the crawl stops and leased rows stay leased.
         """
         session, crawl, store = self._session, self._session.crawl, self._session.crawl.store
-        fetched_at = datetime.now(UTC)
         waiting = crawl.revision.take()
         links = tuple((store.url(each), store.anchors[each]) for each in waiting.tolist())
         source = source._replace(is_seed=store.is_seed(row), waiting=links)
@@ -163,52 +160,25 @@ class RewardMiddleware:
             logger.error("Could not judge %s: %s: %s", source.url, type(error).__name__, error)
             ended = isinstance(error, PageError) and error.page is not None
             return JUDGE_ENDED if ended else JUDGE_ERROR
-        crawl.revision.note(judged.model, described=judged.actions is not None)
-        if judged.actions is not None:
-            crawl.revise(waiting, judged.actions)
-        if judged.is_broken:
-            return BAD_DOCUMENT
         for note in judged.notes:
             logger.info("Topic: %s", note)
-        lease, scope = crawl.lease_of(row), store.admission.scope
-        assert lease is not None  # the caller books it after this
-        store.names.learn(judged.names)  # of any page: each text is sent once
-        verdict = session.verdicts.of(
-            judged.judgement.probability,
-            judged.mark,
-            is_missing=judged.is_missing,
-            is_hidden=not judged.page.may_be_kept,
-            is_query=lease.decision.is_query,
-            is_foreign=scope is not None and not scope.reads(judged.page.language),
-        )
-        if isinstance(verdict, Failure):
-            return verdict
-        depth, path, anchor = store.depth(row), store.trail(row), store.anchors[row]
-        return Visit(row, depth, path, anchor, lease.decision, judged, verdict, fetched_at)
+        return crawl.decide(row, judged, waiting)
 
     def _book(
-        self, row: int, visit: Visit | Failure, response: Response, outputs: list[Any]
+        self, row: int, page: Judged | Failure, response: Response, outputs: list[Any]
     ) -> list[Any]:
         """Book the page with its outlinks and its items; return the outputs to pass on.
 
         The outlinks are the links of the page or the spider's own requests.
         """
         if not self._follows_all:
-            return self._book_own(row, visit, response, outputs)
-        items = _items_of(outputs)
-        outlinks = NO_LINKS
-        if isinstance(visit, Visit):
-            found = visit.judged.page.links
-            urls, anchors = [link.url for link in found], [link.anchor for link in found]
-            outlinks = Outlinks(urls, anchors, visit.judged.judgement.actions, visit.judged.cues)
-        if isinstance(visit, Failure):
-            booked = self._session.book_failure(row, visit)
-        else:
-            booked = self._session.book_page(visit, outlinks, None, items)
+            return self._book_own(row, page, response, outputs)
+        links = NO_LINKS if isinstance(page, Failure) else outlinks_of(page)
+        booked = self._session.book(row, page, links, items=_items_of(outputs))
         return outputs if booked else []
 
     def _book_own(
-        self, row: int, visit: Visit | Failure, response: Response, outputs: list[Any]
+        self, row: int, page: Judged | Failure, response: Response, outputs: list[Any]
     ) -> list[Any]:
         """Book an answer to a spider of the project's; return the outputs to pass on.
 
@@ -219,20 +189,17 @@ class RewardMiddleware:
         items = _items_of(outputs)
         requests = [output for output in outputs if isinstance(output, Request)]
         request = self._session.requests.of(row)
-        is_data = isinstance(visit, Failure) and bool(items or requests)
-        is_call = is_data and visit is NOT_HTML and isinstance(response, TextResponse)
-        if is_call or isinstance(visit, Visit):
+        is_data = isinstance(page, Failure) and bool(items or requests)
+        is_call = is_data and page is NOT_HTML and isinstance(response, TextResponse)
+        if is_call or isinstance(page, Judged):
             self._session.requests.note_answer(request, is_page=not is_call)
         is_fallback = response.status != OK and request.errback is not None
         _clean(requests)
         links = {} if is_fallback else self._links_of(requests)
-        outlinks = Outlinks(list(links), *self._described(visit, list(links)))
-        if isinstance(visit, Visit):
-            booked = self._session.book_page(visit, outlinks, links, items)
-        elif is_data:
-            booked = self._session.book_data(row, outlinks, links, items)
-        else:
-            booked = self._session.book_failure(row, visit)
+        outlinks = NO_LINKS
+        if is_data or isinstance(page, Judged):
+            outlinks = Outlinks(list(links), *self._described(page, list(links)))
+        booked = self._session.book(row, None if is_data else page, outlinks, links, items)
         for each in links.values():
             each.meta.setdefault(SAMPLE, NO_PARENT)  # a rule keeps its URL out of the frontier
         return outputs if booked else []
@@ -244,7 +211,7 @@ class RewardMiddleware:
             self._session.requests.note_answer(request, is_page=True)
 
     def _described(
-        self, visit: Visit | Failure, urls: list[str]
+        self, page: Judged | Failure, urls: list[str]
     ) -> tuple[list[str], NDArray[np.float32], RaggedArray]:
         """Return anchors, features 4 to 6 and cues of URLs.
 
@@ -252,9 +219,8 @@ class RewardMiddleware:
         """
         page_links: Sequence[Link] = ()
         known, cues = NO_ACTIONS, NO_CUES
-        if isinstance(visit, Visit):
-            judged = visit.judged
-            page_links, known, cues = judged.page.links, judged.judgement.actions, judged.cues
+        if isinstance(page, Judged):
+            page_links, known, cues = page.page.links, page.actions, page.cues
         places = {link.url: i for i, link in enumerate(page_links)}
         absent = [url for url in urls if url not in places]
         if absent:
@@ -284,6 +250,13 @@ class RewardMiddleware:
             else:
                 links.setdefault(url, request)
         return links
+
+
+def outlinks_of(judged: Judged) -> Outlinks:
+    """Return the links of a page."""
+    links = judged.page.links
+    urls, anchors = [link.url for link in links], [link.anchor for link in links]
+    return Outlinks(urls, anchors, judged.actions, judged.cues)
 
 
 def _items_of(outputs: list[Any]) -> list[Any]:

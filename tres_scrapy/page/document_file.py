@@ -18,10 +18,11 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.encoding import UTF_8, declared_encoding, decoded, is_utf_8
-from tres_scrapy.page.language import detect_language
-from tres_scrapy.page.pdf_page import PDF, DocumentError, PdfReader, is_pdf, read_document
-from tres_scrapy.page.text import Page, read_page, tokenise
+from tres_scrapy.page.kind import is_pdf
+from tres_scrapy.page.language import UTF_8, declared_encoding, decoded, detect_language, is_utf_8
+from tres_scrapy.page.pdf_page import PDF, DocumentError, PdfReader, read_document
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.url.message import printable, reason
 from tres_scrapy.url.whole_file import OPENERS, open_bytes
 

@@ -6,14 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from codecs import BOM_UTF8
 from contextlib import suppress
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
-from tres_scrapy.page.place import WORD, WORDS, Place
+from tres_scrapy.page.place import WORDS, Place, tokenise
 from tres_scrapy.page.robots import US, Permission, permission_of
 from tres_scrapy.page.text import CONTEXT_WORDS, LIMITS, MAX_TITLE_LENGTH, Link, Page, resolve
 from tres_scrapy.url.message import plainly
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PDF: Final = "application/pdf"
-MARK: Final = b"%PDF-"
-START: Final = 1_024  # bytes within which other readers look for the mark too
 PATIENCE: Final = 5.0  # seconds for one PDF
 LENGTH: Final = 8  # bytes of the number before a PDF
 PATH: Final = ("pdf", "a")  # of tags, for the link model
@@ -32,12 +29,6 @@ MAX_FIRST_WORDS: Final = 100  # characters of the text that stand in for a missi
 
 class DocumentError(ValueError):
     """Raised when a document cannot be read; the message gives the reason."""
-
-
-def is_pdf(body: bytes) -> bool:
-    """Return whether a body is a PDF, whatever its media type says."""
-    start = body[:START].removeprefix(BOM_UTF8).lstrip()
-    return MARK in start and not start.startswith(b"<")
 
 
 class PdfReader:
@@ -106,7 +97,7 @@ def read_document(
         if found is None or found in links or len(links) == limits.links:
             continue
         links[found] = Link(found, anchor[: limits.anchor])
-        first, last = WORD.findall(before.lower()), WORD.findall(after.lower())
+        first, last = tokenise(before), tokenise(after)
         contexts.append(" ".join(first[-CONTEXT_WORDS:] + last[:CONTEXT_WORDS]))
         places.append(Place((*first[-WORDS:], *last[:WORDS]), path=PATH))
     return Page(

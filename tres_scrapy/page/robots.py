@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tres_scrapy.page.encoding import UTF_8, declared_encoding, decoded, is_utf_8
+from tres_scrapy.page.language import UTF_8, declared_encoding, decoded, is_utf_8
 from tres_scrapy.url.canonical import MAX_URL_LENGTH
 
 if TYPE_CHECKING:

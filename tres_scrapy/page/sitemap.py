@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lxml import etree
 
-from tres_scrapy.page.place import WORD, WORDS, Place
+from tres_scrapy.page.place import WORDS, Place, tokenise
 from tres_scrapy.page.text import LIMITS, Link, Page, resolve
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import domain_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,7 +73,7 @@ def read_sitemap(
         ranked.sort(key=lambda pair: not has_keyword(pair[0]))
     kept = ranked[: limits.links]
     links = tuple(Link(target, entry.title[: limits.anchor]) for target, entry in kept)
-    words = [WORD.findall(entry.text.lower())[:WORDS] for _, entry in kept]
+    words = [tokenise(entry.text)[:WORDS] for _, entry in kept]
     changed = [_changed(entry.month) for _, entry in kept]
     around = [(*said, *when) for said, when in zip(words, changed, strict=True)]
     return Page(

@@ -131,11 +131,6 @@ class Page:
     description: str = ""  # what it says of itself to search engines
 
 
-def tokenise(text: str) -> list[str]:
-    """Return the lower-case runs of two or more letters, of any script, in order."""
-    return WORD.findall(text.lower())
-
-
 def read_page(
     html: str,
     url: str,

@@ -10,8 +10,7 @@ import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.duplicate import LANES, MAX_DIFFERENCE, fingerprint
-from tres_scrapy.page.empty_page import is_soft_404
+from tres_scrapy.page.kind import LANES, MAX_DIFFERENCE, fingerprint, is_soft_404
 from tres_scrapy.page.pdf_page import PdfReader, read_document
 from tres_scrapy.page.text import BOILERPLATE, LIMITS, MIN_TEXT_WORDS, Page, read_page
 

@@ -20,8 +20,8 @@ from tres_scrapy.addon import TresAddon
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import apply_arguments
 from tres_scrapy.extensions.ending import NO_PAGE
-from tres_scrapy.page.encoding import decoded
-from tres_scrapy.page.pdf_page import is_pdf
+from tres_scrapy.page.kind import is_pdf
+from tres_scrapy.page.language import decoded
 from tres_scrapy.refresh.collection import read_collection
 from tres_scrapy.refresh.main_text import PDFS
 from tres_scrapy.refresh.pipeline import RefreshPipeline

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.pdf_page import DocumentError, is_pdf
+from tres_scrapy.page.kind import is_pdf
+from tres_scrapy.page.pdf_page import DocumentError
 from tres_scrapy.refresh.main_text import Copy, Reading, copy_of_bytes, read, read_pdf
 
 OK, NOT_MODIFIED = 200, 304

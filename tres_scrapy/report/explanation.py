@@ -14,7 +14,7 @@ from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.report.reason import sentence
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import Fetch, RecordError
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import domain_of
 from tres_scrapy.url.message import plural
 
 WIDTH: Final = 100

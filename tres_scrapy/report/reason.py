@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -31,7 +30,7 @@ from tres_scrapy.links.code import (
     url_places,
 )
 from tres_scrapy.links.model import KNOWN, LinkEvidence
-from tres_scrapy.page.place import WORD
+from tres_scrapy.page.place import tokenise
 from tres_scrapy.url.message import plural
 
 SEED, QUERY, GREEDY, UNCERTAIN, EXPLORED, OTHER, LOST = (
@@ -308,10 +307,13 @@ def phrase_of(parts: Sequence[LinkPart]) -> str:
 
 def parts_of(said: LinkEvidence, names: Names) -> list[LinkPart]:
     """Return the strongest parts for a link, then those against it, each strongest first."""
-    found = sorted([*_url_parts(said), *_other_parts(said)], key=itemgetter(0))
-    good = [each for each in found[: -PARTS_FOR - 1 : -1] if each[0] >= FAINTEST]
-    bad = [each for each in found[:PARTS_AGAINST] if each[0] <= -FAINTEST]
-    return [LinkPart(*_named(said, names, part), round(adds, 3)) for adds, part in good + bad]
+    words, (where, others) = _url_parts(said), _other_parts(said)
+    adds = np.concatenate([list(words.values()), others])
+    order = np.argsort(adds, kind="stable")
+    good = [i for i in order[: -PARTS_FOR - 1 : -1].tolist() if adds[i] >= FAINTEST]
+    bad = [i for i in order[:PARTS_AGAINST].tolist() if adds[i] <= -FAINTEST]
+    parts: list[str | int] = [*words, *where.tolist()]
+    return [LinkPart(*_named(said, names, parts[i]), round(float(adds[i]), 3)) for i in good + bad]
 
 
 def fact_name(number: int) -> str:
@@ -332,8 +334,8 @@ def known_name(column: int) -> str:
     return next(feature.label for feature in TABLE if feature.number == told)
 
 
-def _url_parts(said: LinkEvidence) -> Iterator[tuple[float, str | int]]:
-    """Yield the words of a URL; each character has its share of the runs that hold it."""
+def _url_parts(said: LinkEvidence) -> dict[str, float]:
+    """Return the words of a URL; each character has its share of the runs that hold it."""
     text = read_url(said.url)
     shares, first = np.zeros(len(text)), 0
     for length in RUNS:
@@ -345,18 +347,17 @@ def _url_parts(said: LinkEvidence) -> Iterator[tuple[float, str | int]]:
     found: defaultdict[str, float] = defaultdict(float)
     for word in _URL_WORD.finditer(text):
         found[word[1].decode("latin-1")] += until[word.end()] - until[word.start()]
-    for part, adds in found.items():
-        yield adds, part
+    return found
 
 
-def _other_parts(said: LinkEvidence) -> Iterator[tuple[float, str | int]]:
-    """Yield the other weights by number; that of the end of the path stands for the path."""
+def _other_parts(said: LinkEvidence) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the other weights by number; that of the end of the path stands for the path."""
     first = _run_count(said.url)
     where, adds = said.where[first:], said.adds[first:].copy()
     path = np.flatnonzero(where >> BITS == CueGroup.PATH)
     if len(path):
         adds[path[0]], adds[path[1:]] = adds[path].sum(), 0
-    yield from zip(adds.tolist(), where.tolist(), strict=True)
+    return where, adds
 
 
 def _named(said: LinkEvidence, names: Names, part: str | int) -> tuple[str, str]:
@@ -372,7 +373,7 @@ def _named(said: LinkEvidence, names: Names, part: str | int) -> tuple[str, str]
     elif group is CueGroup.HOST:
         text = next(each for each in url_places(said.url) if coded(group, [each])[0] == part)
     elif group is CueGroup.ANCHOR:  # exact, even if another word has the same code
-        own = WORD.findall(said.anchor.lower())
+        own = tokenise(said.anchor)
         text = next((word for word in own if coded(group, [word])[0] == part), text)
     return group.name.lower(), (text or UNKNOWN)[:MAX_NAME_LENGTH]
 

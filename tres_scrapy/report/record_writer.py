@@ -191,8 +191,7 @@ class Writer:
         cursor.execute("DELETE FROM rivals WHERE step <= ?", (self.steps - RIVALS_KEPT,))
 
     def _page(self, step: int, entry: RecordEntry) -> tuple[Any, ...]:
-        (row, x, reward), relevant, kind, _, lease = entry.booking
-        decision, url = lease.decision, lease.url
+        (row, x, reward), relevant, kind, _, decision, _ = entry.booking
         store, choice = self._crawl.store, decision.choice
         final, is_seed = store.url(row), store.is_seed(row)
         return (
@@ -200,8 +199,8 @@ class Writer:
             row,
             None if is_seed else int(store["parent"][row]),
             entry.time,
-            url,
-            None if final == url else final,
+            decision.url,
+            None if final == decision.url else final,
             store.ledger.names[store["domain"][row]],
             entry.title[:LONGEST],
             store.anchors[row][:LONGEST],
@@ -233,7 +232,7 @@ class Writer:
 
     def _learn_names(self, entry: RecordEntry) -> None:
         """Name the codes of a URL that several fetched links have; the judge names all words."""
-        choice, learner = entry.booking.lease.decision.choice, link_learner_of(self._crawl.policy)
+        choice, learner = entry.booking.decision.choice, link_learner_of(self._crawl.policy)
         if learner is not None and choice is not None and choice.said is not None:
             texts = url_texts(choice.said.url)
             codes = choice.said.where[: len(texts)]
@@ -249,7 +248,7 @@ class Writer:
         store = self._crawl.store
         return [
             (leaf, round(q, 5), store.url(row)[:LONGEST_URL], store.anchors[row][:LONGEST])
-            for leaf, q, row in rivals_of(entry.booking.lease.decision)
+            for leaf, q, row in rivals_of(entry.booking.decision)
         ]
 
     def _write_splits(self, cursor: sqlite3.Cursor) -> None:

@@ -131,17 +131,15 @@ class Journal:
         self,
         crawl: Crawl,
         booking: Booking,
-        mark: bytes | None = None,
         items: Sequence[str | None] = (),
     ) -> None:
         """Save the booking of a leased sample and what the crawl learned from it.
 
-        `mark` is the fingerprint of its page, `items` the page's items, kept until they are
-        exported; None leaves one out.
+        `items` are the page's items, kept until they are exported; None leaves one out.
         """
         row = booking.experience.row
         with self.writing(crawl) as cursor:
-            cursor.execute(_INSERT_STEP, (*_step(crawl, booking, mark), None))
+            cursor.execute(_INSERT_STEP, (*_step(crawl, booking), None))
             for table in ("lease", "redirect", "request"):
                 cursor.execute(f"DELETE FROM {table} WHERE row = ?", (row,))  # noqa: S608
             kept = [(row, place, text) for place, text in enumerate(items) if text is not None]
@@ -255,7 +253,7 @@ class Journal:
         return new
 
 
-def _step(crawl: Crawl, booking: Booking, mark: bytes | None = None) -> tuple[object, ...]:
+def _step(crawl: Crawl, booking: Booking) -> tuple[object, ...]:
     (row, x, reward), outlinks = booking.experience, booking.outlinks
     return (
         row,
@@ -267,7 +265,7 @@ def _step(crawl: Crawl, booking: Booking, mark: bytes | None = None) -> tuple[ob
         x.astype("<f4").tobytes(),
         int(outlinks[0]) if len(outlinks) else 0,
         len(outlinks),
-        mark,
+        None if booking.judged is None else booking.judged.mark,
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import Decision, Experience, Past
-from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Booking, Crawl, Lease
+from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Booking, Crawl
 from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
@@ -123,9 +123,9 @@ def bookings(journal: Journal, crawl: Crawl) -> list[Booking]:
         steps.rows.tolist(), steps.kinds, steps.relevant.tolist(), past, strict=True
     ):
         experience = Experience(row, x, reward)
-        decision = Decision(row, None, None, is_query=kind == QUERY)
-        lease = Lease(decision, experience, crawl.store.url(row))
-        found.append(Booking(experience, relevant and kind == PAGE, kind, NO_ROWS, lease))
+        url, is_query = crawl.store.url(row), kind == QUERY
+        decision = Decision(row, None, None, is_query=is_query, url=url, x=x)
+        found.append(Booking(experience, relevant and kind == PAGE, kind, NO_ROWS, decision))
     return found
 
 
@@ -247,11 +247,11 @@ def _restore_revisions(crawl: Crawl, state: dict[str, bytes]) -> None:
     within(records["row"], len(crawl.store))
     crawl.store.revise(records["row"], records["actions"])
     described, _, model = state.get(MODELS, b"").decode().partition(" ")
-    crawl.revision.described, crawl.revision.model = described, model
+    crawl.revision.restore(described, model)
 
 
 def _restore_scout(crawl: Crawl, scout: Scout, steps: Steps, taken: int) -> None:
-    scout.taken = taken
+    scout.restore(taken)
     places = steps.past.firsts.tolist(), steps.past.outlinks.tolist()
     for row, kind, first, count in zip(steps.rows.tolist(), steps.kinds, *places, strict=True):
         if kind == PAGE and crawl.store.is_seed(row):

@@ -19,7 +19,8 @@ from twisted.python.failure import Failure
 
 from tres_scrapy.addon import TresAddon
 from tres_scrapy.config.config import Config
-from tres_scrapy.page.pdf_page import DocumentError, PdfReader, is_pdf, read_document
+from tres_scrapy.page.kind import is_pdf
+from tres_scrapy.page.pdf_page import DocumentError, PdfReader, read_document
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import whole_file

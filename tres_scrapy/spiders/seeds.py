@@ -35,9 +35,9 @@ from tres_scrapy.extensions.topic_source import task_of
 from tres_scrapy.middlewares.reward import source_of
 from tres_scrapy.page.robots import EVERYONE, product_token
 from tres_scrapy.spiders.fetch import run_politely
-from tres_scrapy.topic.judge import Judge, Judged
+from tres_scrapy.topic.judge import Judge
 from tres_scrapy.topic.judge_process import Worker
-from tres_scrapy.topic.pack import load_packs
+from tres_scrapy.topic.pack import Judged, load_packs
 from tres_scrapy.topic.seed_rating import ALLOWED, FORBIDDEN, Sampled, SeedRating
 from tres_scrapy.url.message import plural, printable
 
@@ -119,7 +119,7 @@ class SeedSpider(Spider):
         if isinstance(judged, str):
             return
         for rating, sampled in self._askers[asked]:
-            sampled.probability = judged.judgement.probability
+            sampled.probability = judged.probability
             sampled.relevant = sampled.probability >= self._threshold
             rating.note_language(judged)
 

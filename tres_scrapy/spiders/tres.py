@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from functools import cached_property
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 from scrapy import Request, Spider
@@ -12,12 +12,12 @@ from scrapy.http import Response
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Options, apply_arguments
-from tres_scrapy.crawl.visit import Visit
-from tres_scrapy.downloader.request import RENDERED, VISIT, crawls
+from tres_scrapy.downloader.request import LEASE, RENDERED, VISIT, crawls
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.items import item_class
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.items import RelevantPage, item_class
+from tres_scrapy.topic.pack import Judged
+from tres_scrapy.url.canonical import domain_of
 from tres_scrapy.url.message import CREDENTIALS
 
 
@@ -30,6 +30,7 @@ class TresSpider(Spider):
     name = "tres"
     follow_every_link = True
     options: ClassVar[tuple[type[Options], ...]] = (Config,)
+    _item: type[RelevantPage] | None = None  # with the fields that this crawl was asked for
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -50,36 +51,33 @@ class TresSpider(Spider):
             yield Request(config.web.spoken(CREDENTIALS.sub(r"\1", url)))
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        visit: Visit | None = response.meta.get(VISIT)
-        if visit is None or not visit.relevant:
+        judged: Judged | None = response.meta.get(VISIT)
+        if judged is None or not judged.relevant:
             return
         session = CrawlSession.of(self.crawler)
-        scores = visit.judged.judgement.scores
-        more: dict[str, Any] = {"scores": dict(scores)} if scores else {}
-        item = item_class((*self._fields, *more))
-        yield item(
+        decision = session.crawl.decision_of(response.meta[LEASE])
+        more: dict[str, Any] = {"scores": dict(judged.scores)} if judged.scores else {}
+        if self._item is None:
+            fields = Config.of(self.settings).output.fields
+            self._item = item_class((*fields, *more))
+        yield self._item(
             url=response.meta.get("redirect_urls", [response.url])[0],
             final_url=response.url,
-            title=visit.judged.page.title,
-            text=visit.judged.page.text,
-            language=visit.judged.page.language,
-            probability=visit.judged.judgement.probability,
-            depth=visit.depth,
-            path=visit.path,
-            anchor=visit.anchor,
-            q_value=visit.decision.q_value,
-            leaf=visit.decision.leaf,
-            fetched_at=visit.fetched_at.isoformat(),
+            title=judged.page.title,
+            text=judged.page.text,
+            language=judged.page.language,
+            probability=judged.probability,
+            depth=judged.depth,
+            path=[*judged.path],
+            anchor=judged.anchor,
+            q_value=decision.q_value,
+            leaf=decision.leaf,
+            fetched_at=datetime.now(UTC).isoformat(),
             status=response.status,
-            why=session.reasons.why(visit.decision),
+            why=session.reasons.why(decision),
             domain=domain_of(response.url, private=session.crawl.store.ledger.limits.psl_private),
             rendered=RENDERED in response.flags,
-            content_type=visit.judged.page.content_type,
-            **dict(visit.judged.content),
+            content_type=judged.page.content_type,
+            **dict(judged.content),
             **more,
         )
-
-    @cached_property
-    def _fields(self) -> tuple[str, ...]:
-        """The further fields of items; reading all settings for each item would take 0.2 ms."""
-        return Config.of(self.settings).output.fields

@@ -18,9 +18,8 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.failure import ROBOTS
-from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.refusal import failure_of
-from tres_scrapy.downloader.request import ASIDE, VISIT
+from tres_scrapy.downloader.request import ASIDE, LEASE, VISIT
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.spiders.tres import TresSpider
 from tres_scrapy.surface.result_page import Hit
@@ -33,6 +32,7 @@ from tres_scrapy.surface.search_box import (
 )
 from tres_scrapy.surface.settings import SurfaceOptions
 from tres_scrapy.surface.surfacing import SearchedSite, Surfacing, single_words
+from tres_scrapy.topic.pack import Judged
 
 NO_SEARCH: Final = "no_search"  # the finish reason if no seed has a usable search box
 
@@ -93,8 +93,8 @@ class SurfaceSpider(TresSpider):
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         async for item in super().parse(response, **kwargs):
             yield item
-        visit: Visit | None = response.meta.get(VISIT)
-        if visit is None or visit.depth:
+        page: Judged | None = response.meta.get(VISIT)
+        if page is None or page.depth:
             return
         host = urlsplit(response.url).netloc
         if host in self.hosts:
@@ -104,7 +104,7 @@ class SurfaceSpider(TresSpider):
         if not isinstance(response, TextResponse):
             self.refuse(response.url, "is a document without a search box")
             return
-        for output in self.look(response, row=visit.row):
+        for output in self.look(response, row=response.meta[LEASE]):
             yield output
 
     def look(self, response: Response, row: int) -> Outputs:

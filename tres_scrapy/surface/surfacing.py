@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 
 from tres_scrapy.crawl.failure import ROBOTS
-from tres_scrapy.page.text import STOP_WORDS, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.surface.acquired import Acquired, Ints, Record
 from tres_scrapy.surface.result_page import Hit, ResultReader
 from tres_scrapy.surface.search_box import Interface

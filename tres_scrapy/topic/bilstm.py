@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tres_scrapy.topic.classifier import Text
-    from tres_scrapy.topic.vectors import WordVectors
+    from tres_scrapy.topic.classifier import Text, WordVectors
 
 KIND: Final = "bilstm"
 WIDE_KIND: Final = "widebilstm"

@@ -1,4 +1,4 @@
-"""Fits of a moment during a crawl: the regression, and a mixture of two groups.
+"""Fits of a moment during a crawl: a mixture of two groups, and the regression it begins.
 
 Without labels, one score says how likely each text is relevant: the square root of the score of
 irrelevant texts lies around one mean, that of relevant texts around a higher one. The share of
@@ -16,6 +16,8 @@ from scipy.sparse import csr_array
 from tres_scrapy.topic.classifier import sigmoid
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.float64]
@@ -38,6 +40,22 @@ BELIEF: Final = 5.0
 # The least that HIGH_MEAN counts for, as a share of all pages. A crawl chooses its pages: one that
 # has lost its topic fetches pages near it, which would become the relevant group without this.
 ANCHOR: Final = 0.2
+STRENGTH: Final = 3.0  # inverse of the penalty of the regression
+# The pages that the regression takes for relevant: this part of their estimated share, within
+# bounds. The worst of the others are taken for irrelevant.
+TAKEN: Final = 0.7
+TAKEN_BOUNDS: Final = (0.04, 0.6)
+LEFT_OUT: Final = 1.5  # best pages that are not taken for irrelevant, as a multiple of those taken
+# An answer counts for so many pages, and so many fewer are taken for relevant without one.
+YES_WEIGHT: Final = 2.0
+NO_WEIGHT: Final = 3.0
+YES_REPLACES: Final = 2.0
+NO_REPLACES: Final = 0.5
+FOLDS: Final = 4  # of the answers: each is judged by a model that does not know it
+TIE: Final = 1e-6  # of log odds: of equal pages, none stands out
+BEST_PAGES: Final = 5  # of the highest first score: they are relevant until better ones are found
+BEST_SHARE: Final = 0.3  # of all pages that these are at most
+FEWEST_PAGES: Final = 10  # pages to learn from
 
 
 def fit_logistic(
@@ -62,6 +80,75 @@ def fit_logistic(
     options = {"maxiter": ITERATIONS, "maxcor": MEMORY, "gtol": FLAT}
     found = minimize(loss, np.zeros(width + 1), jac=True, method="L-BFGS-B", options=options).x
     return found[:-1], float(found[-1])
+
+
+class Sample(NamedTuple):
+    """The pages that a regression learns from: their rows, labels and weights, [n] each."""
+
+    rows: NDArray[np.int64]
+    labels: Numbers
+    weights: Numbers
+
+
+def draw_sample(scores: Numbers, share: float, told: Mapping[int, bool]) -> Sample:
+    """Return what to learn from: the answers, the best and the worst of the other pages."""
+    low, high = TAKEN_BOUNDS
+    size = max(BEST_SHARE * FEWEST_PAGES, float(np.clip(TAKEN * share, low, high)) * len(scores))
+    yes, no = ([row for row, answer in told.items() if answer is kind] for kind in (True, False))
+    others = [row for row in np.argsort(-scores, kind="stable").tolist() if row not in told]
+    wanted = size - YES_REPLACES * len(yes) - NO_REPLACES * len(no)
+    good = others[: max(0 if yes else 3, round(wanted))]
+    bad = others[max(round(LEFT_OUT * size), len(scores) // 3) :]
+    sizes = (len(yes), len(no), len(good), len(bad))
+    labels = np.repeat([1.0, 0.0, 1.0, 0.0], sizes)
+    weights = np.repeat([YES_WEIGHT, NO_WEIGHT, 1.0, 1.0], sizes)
+    for kind in (0.0, 1.0):  # both together weigh the same
+        part = labels == kind
+        weights[part] *= weights.sum() / (2 * max(1.0, float(weights[part].sum())))
+    return Sample(np.array([*yes, *no, *good, *bad], dtype=np.int64), labels, weights)
+
+
+def learn(texts: csr_array, sample: Sample) -> tuple[Numbers, float]:
+    """Return the weights of words, [width], and the intercept."""
+    return fit_logistic(texts[sample.rows], sample.labels, sample.weights, STRENGTH)
+
+
+def held_out(texts: csr_array, scores: Numbers, share: float, told: Mapping[int, bool]) -> Numbers:
+    """Return the log odds of each answered page by a model without its answer, [answers]."""
+    rows = list(told)
+    found = np.zeros(len(rows))
+    for fold in range(min(FOLDS, len(rows))):
+        part = rows[fold::FOLDS]
+        known = {row: answer for row, answer in told.items() if row not in part}
+        weights, bias = learn(texts, draw_sample(scores, share, known))
+        found[fold::FOLDS] = texts[part] @ weights + bias
+    return found
+
+
+def threshold(judged: Numbers, share: float, told: Mapping[int, bool], held_out: Numbers) -> float:
+    """Return the log odds of the regression from which on pages are relevant.
+
+    Without answers, these are the pages that the regression calls relevant, and as many of the best
+    as the first score expects. With answers, the threshold moves half of the way to the middle
+    between the pages answered yes and those answered no: they were chosen, and prove no share.
+    """
+    others = np.sort(np.delete(judged, list(told)))[::-1]
+    expected = max(share * len(others), min(BEST_PAGES, BEST_SHARE * len(others)))
+    place = max(1, min(round(expected), len(others) - 1))
+    guess = min(0.0, float(others[place - 1 : place + 1].mean())) + TIE if len(others) else 0.0
+    labels = np.array([*told.values()], dtype=bool)
+    yes, no = held_out[labels], held_out[~labels]
+    if not len(no):
+        return min(guess, float(yes.min(initial=guess)))
+    if not len(yes):  # the best of the other pages remain to search for
+        return guess
+    return (guess + (float(yes.mean()) + float(no.mean())) / 2) / 2
+
+
+def pulls(judged: Numbers, sample: Sample) -> dict[int, float]:
+    """Return what each page adds to the log odds of a page with its words, by row."""
+    missed = sample.weights * (sample.labels - sigmoid(judged[sample.rows]))
+    return dict(zip(sample.rows.tolist(), (STRENGTH * missed).tolist(), strict=True))
 
 
 class TwoGroups(NamedTuple):

@@ -15,16 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.links.code import Name, RaggedArray, Wordbook, page_codes, silent
+from tres_scrapy.links.code import RaggedArray, Wordbook, page_codes, silent
 from tres_scrapy.page.content import content_of_html, content_of_pdf
-from tres_scrapy.page.duplicate import fingerprint
-from tres_scrapy.page.empty_page import is_soft_404, needs_scripts
-from tres_scrapy.page.encoding import UTF_8, decoded
-from tres_scrapy.page.pdf_page import DocumentError, PdfReader, is_pdf, read_document
+from tres_scrapy.page.kind import fingerprint, is_pdf, is_soft_404, needs_scripts
+from tres_scrapy.page.language import UTF_8, decoded
+from tres_scrapy.page.pdf_page import DocumentError, PdfReader, read_document
 from tres_scrapy.page.robots import US
 from tres_scrapy.page.sitemap import SitemapError, read_sitemap
 from tres_scrapy.page.text import Page, read_page
-from tres_scrapy.topic.pack import Judgement, Pack
+from tres_scrapy.topic.pack import Judged, Pack
 
 PDFS: Final = PdfReader()  # its process starts with the first PDF
 MAX_BATCH: Final = 16  # pages in one call of the model
@@ -48,31 +47,6 @@ class Source(NamedTuple):
     is_sitemap: bool = False  # or a feed
     waiting: tuple[tuple[str, str], ...] = ()
     language: str = ""
-
-
-class Judged(NamedTuple):
-    """A parsed page, the judgement of the reward model and the page's fingerprint.
-
-    `is_missing` marks a page that says "not found" with status 200, `needs_scripts` one that
-    scripts build, `is_broken` a document that cannot be read. `cues` holds what its links
-    say, nothing of any link if that was not asked for, and `names` the texts that are new in it.
-    `content` holds further fields of a page that may be relevant. `notes` are lines of the topic
-    for the log. `model` names the model that judged it, "" unless the topic learns, and `actions`
-    [n, 3] are features 4 to 6 of the source's `waiting` links, if any.
-    """
-
-    page: Page
-    judgement: Judgement
-    mark: bytes
-    is_missing: bool
-    cues: RaggedArray
-    names: Sequence[Name] = ()
-    needs_scripts: bool = False
-    is_broken: bool = False
-    content: tuple[tuple[str, Any], ...] = ()
-    notes: tuple[str, ...] = ()
-    model: str = ""
-    actions: NDArray[np.float32] | None = None
 
 
 class _Reading(NamedTuple):
@@ -109,32 +83,27 @@ def judge_pages(
         else:
             readings.append(_page(source, limits, contexts=contexts, places=words is not None))
     begin(None)
-    judgements = pack.judge([each.page for each in readings])
+    judged = pack.judge([each.page for each in readings])
     return [
-        _judged(pack, reading, judgement, words, content)
-        for reading, judgement in zip(readings, judgements, strict=True)
+        _completed(pack, reading, each, words, content)
+        for reading, each in zip(readings, judged, strict=True)
     ]
 
 
-def _judged(
-    pack: Pack,
-    reading: _Reading,
-    judgement: Judgement,
-    words: Wordbook | None,
-    content: Sequence[str],
+def _completed(
+    pack: Pack, reading: _Reading, judged: Judged, words: Wordbook | None, content: Sequence[str]
 ) -> Judged:
-    page = reading.page
-    is_wanted = content and judgement.probability >= pack.threshold
-    return Judged(
-        replace(page, places=()),  # the crawl's process needs only their codes
-        judgement,
-        fingerprint(page),
-        is_soft_404(page),
-        silent(len(page.links)) if words is None else cues_of(pack, page, judgement, words),
-        () if words is None else tuple(words.new),
-        reading.needs_scripts,
-        reading.is_broken,
-        tuple(reading.content(content).items()) if is_wanted else (),
+    page = judged.page
+    is_wanted = content and judged.probability >= pack.threshold
+    return judged._replace(
+        page=replace(page, places=()),  # the crawl's process needs only their codes
+        mark=fingerprint(page),
+        is_missing=is_soft_404(page),
+        cues=silent(len(page.links)) if words is None else cues_of(pack, judged, words),
+        names=() if words is None else tuple(words.new),
+        needs_scripts=reading.needs_scripts,
+        is_broken=reading.is_broken,
+        content=tuple(reading.content(content).items()) if is_wanted else (),
     )
 
 
@@ -175,16 +144,15 @@ def _document(source: Source, limits: ReadingLimits, pdfs: PdfReader) -> _Readin
     return _Reading(page, partial(content_of_pdf, said=document))
 
 
-def cues_of(
-    pack: Pack, page: Page, judgement: Judgement, words: Wordbook | None = None
-) -> RaggedArray:
+def cues_of(pack: Pack, judged: Judged, words: Wordbook | None = None) -> RaggedArray:
     """Return what the links of a page say, nothing of any link if their places were not read.
 
     `words` learns the texts behind it.
     """
+    page = judged.page
     if not page.places:
         return silent(len(page.links))
-    return page_codes(page, judgement.probability, pack.keywords, words)
+    return page_codes(page, judged.probability, pack.keywords, words)
 
 
 class _Task(NamedTuple):

@@ -25,9 +25,10 @@ from typing import BinaryIO
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Wordbook
-from tres_scrapy.page.pdf_page import is_pdf, start_module
-from tres_scrapy.topic.judge import Judged, Source, judge_pages
-from tres_scrapy.topic.pack import OwnJudge, load_packs
+from tres_scrapy.page.kind import is_pdf
+from tres_scrapy.page.pdf_page import start_module
+from tres_scrapy.topic.judge import Source, judge_pages
+from tres_scrapy.topic.pack import Judged, OwnJudge, load_packs
 from tres_scrapy.url.message import TresError, plainly
 
 LONGEST_CHARACTER = 4  # bytes

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import unquote, urlsplit
 
-from tres_scrapy.page.text import tokenise
+from tres_scrapy.page.place import tokenise
 from tres_scrapy.url.canonical import PLAIN_URL
 from tres_scrapy.url.message import TresError
 

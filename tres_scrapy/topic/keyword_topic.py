@@ -20,19 +20,34 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from tres_scrapy.page.text import STOP_WORDS, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.topic.classifier import (
     FIELDS,
+    FREQUENCIES,
+    RAREST_SHARE,
     URL,
+    Background,
     BagOfWords,
     Calibration,
+    WordVectors,
     field_of,
     sigmoid,
     stem,
 )
-from tres_scrapy.topic.fit import fit_logistic, fit_mixture, lift
+from tres_scrapy.topic.fit import (
+    BEST_PAGES,
+    BEST_SHARE,
+    FEWEST_PAGES,
+    draw_sample,
+    fit_mixture,
+    held_out,
+    learn,
+    lift,
+    pulls,
+    threshold,
+)
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
-from tres_scrapy.topic.vectors import FREQUENCIES, RAREST_SHARE, Background, WordVectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,26 +65,10 @@ NEAR: Final = 0.3  # least cosine of a word to the keywords at which it counts
 PHRASE_WORD: Final = 0.5  # weight of a word of a phrase, as a share of a keyword's
 SEED_WEIGHT: Final = 0.5  # of the seed page, as a share of the keywords'
 GENERAL_TEXTS: Final = 200  # that the shares of words in English count for, beside pages
-STRENGTH: Final = 3.0  # inverse of the penalty of the regression
-# The pages that the regression takes for relevant: this part of their estimated share, within
-# bounds. The worst of the others are taken for irrelevant.
-TAKEN: Final = 0.7
-TAKEN_BOUNDS: Final = (0.04, 0.6)
-LEFT_OUT: Final = 1.5  # best pages that are not taken for irrelevant, as a multiple of those taken
-# An answer counts for so many pages, and so many fewer are taken for relevant without one.
-YES_WEIGHT: Final = 2.0
-NO_WEIGHT: Final = 3.0
-YES_REPLACES: Final = 2.0
-NO_REPLACES: Final = 0.5
-FOLDS: Final = 4  # of the answers: each is judged by a model that does not know it
-TIE: Final = 1e-6  # of log odds: of equal pages, none stands out
+DRIFT: Final = 0.3  # rank correlation of first score and model below which they disagree
 URL_WEIGHT: Final = 0.5  # of a keyword in a URL, beside one in a text, before pages are known
 AGREED_URL_WEIGHT: Final = 6.0  # after that, if URLs and texts agreed in all
 URL_FIELD: Final = field_of(URL)
-BEST_PAGES: Final = 5  # of the highest first score: they are relevant until better ones are found
-BEST_SHARE: Final = 0.3  # of all pages that these are at most
-FEWEST_PAGES: Final = 10  # pages to learn from
-DRIFT: Final = 0.3  # rank correlation of first score and model below which they disagree
 ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
 UNSURE: Final = 2.0  # deviation of the log odds at the threshold, without an answer
 DOUBT: Final = 1.28  # deviations of an interval that holds four of five cases
@@ -115,14 +114,6 @@ class TopicFit(NamedTuple):
         return self.calibration.probabilities(
             self.model.logits_of_counts(each.words for each in pages)
         )
-
-
-class Sample(NamedTuple):
-    """The pages that a regression learns from: their rows, labels and weights, [n] each."""
-
-    rows: NDArray[np.int64]
-    labels: Numbers
-    weights: Numbers
 
 
 class KeywordTopic:
@@ -179,12 +170,12 @@ class KeywordTopic:
         if len(pages) < FEWEST_PAGES:
             return _made(words, rarity, first, _steep(mixture))._replace(pages=len(pages))
         told = {row: answers[page.url] for row, page in enumerate(pages) if page.url in answers}
-        sample = _sample(scores, mixture.share, told)
-        learned, bias = _learn(texts, sample)
+        sample = draw_sample(scores, mixture.share, told)
+        learned, bias = learn(texts, sample)
         judged = texts @ learned + bias
         few = lift(mixture.log_odds(scores), min(BEST_PAGES, BEST_SHARE * len(pages))) > 0
-        held_out = _held_out(texts, scores, mixture.share, told)
-        edge = _threshold(judged, mixture.share, told, held_out)
+        found = held_out(texts, scores, mixture.share, told)
+        edge = threshold(judged, mixture.share, told, found)
         fit = _made(words, rarity, learned, (1.0, bias - edge))
         return fit._replace(
             pages=len(pages),
@@ -192,9 +183,9 @@ class KeywordTopic:
             share=mixture.share,
             few=few,
             agreement=_rank_correlation(scores, judged),
-            interval=_interval(held_out - edge),
+            interval=_interval(found - edge),
             pulls={
-                pages[row].url: pull for row, pull in _pulls(judged, sample).items() if row in told
+                pages[row].url: pull for row, pull in pulls(judged, sample).items() if row in told
             },
         )
 
@@ -304,66 +295,6 @@ def _rows(model: BagOfWords, pages: Sequence[PageWords]) -> csr_array:
     ids = np.concatenate([np.zeros(0, np.int64), *(ids for ids, _ in found)])
     values = np.concatenate([np.zeros(0), *(values for _, values in found)])
     return csr_array((values, ids, ends), shape=(len(pages), len(model.words)))
-
-
-def _sample(scores: Numbers, share: float, told: Mapping[int, bool]) -> Sample:
-    """Return what to learn from: the answers, the best and the worst of the other pages."""
-    low, high = TAKEN_BOUNDS
-    size = max(BEST_SHARE * FEWEST_PAGES, float(np.clip(TAKEN * share, low, high)) * len(scores))
-    yes, no = ([row for row, answer in told.items() if answer is kind] for kind in (True, False))
-    others = [row for row in np.argsort(-scores, kind="stable").tolist() if row not in told]
-    wanted = size - YES_REPLACES * len(yes) - NO_REPLACES * len(no)
-    good = others[: max(0 if yes else 3, round(wanted))]
-    bad = others[max(round(LEFT_OUT * size), len(scores) // 3) :]
-    sizes = (len(yes), len(no), len(good), len(bad))
-    labels = np.repeat([1.0, 0.0, 1.0, 0.0], sizes)
-    weights = np.repeat([YES_WEIGHT, NO_WEIGHT, 1.0, 1.0], sizes)
-    for kind in (0.0, 1.0):  # both together weigh the same
-        part = labels == kind
-        weights[part] *= weights.sum() / (2 * max(1.0, float(weights[part].sum())))
-    return Sample(np.array([*yes, *no, *good, *bad], dtype=np.int64), labels, weights)
-
-
-def _learn(texts: csr_array, sample: Sample) -> tuple[Numbers, float]:
-    return fit_logistic(texts[sample.rows], sample.labels, sample.weights, STRENGTH)
-
-
-def _held_out(texts: csr_array, scores: Numbers, share: float, told: Mapping[int, bool]) -> Numbers:
-    """Return the log odds of each answered page by a model without its answer, [answers]."""
-    rows = list(told)
-    found = np.zeros(len(rows))
-    for fold in range(min(FOLDS, len(rows))):
-        part = rows[fold::FOLDS]
-        known = {row: answer for row, answer in told.items() if row not in part}
-        weights, bias = _learn(texts, _sample(scores, share, known))
-        found[fold::FOLDS] = texts[part] @ weights + bias
-    return found
-
-
-def _threshold(judged: Numbers, share: float, told: Mapping[int, bool], held_out: Numbers) -> float:
-    """Return the log odds of the regression from which on pages are relevant.
-
-    Without answers, these are the pages that the regression calls relevant, and as many of the best
-    as the first score expects. With answers, the threshold moves half of the way to the middle
-    between the pages answered yes and those answered no: they were chosen, and prove no share.
-    """
-    others = np.sort(np.delete(judged, list(told)))[::-1]
-    expected = max(share * len(others), min(BEST_PAGES, BEST_SHARE * len(others)))
-    place = max(1, min(round(expected), len(others) - 1))
-    guess = min(0.0, float(others[place - 1 : place + 1].mean())) + TIE if len(others) else 0.0
-    labels = np.array([*told.values()], dtype=bool)
-    yes, no = held_out[labels], held_out[~labels]
-    if not len(no):
-        return min(guess, float(yes.min(initial=guess)))
-    if not len(yes):  # the best of the other pages remain to search for
-        return guess
-    return (guess + (float(yes.mean()) + float(no.mean())) / 2) / 2
-
-
-def _pulls(judged: Numbers, sample: Sample) -> dict[int, float]:
-    """Return what each page adds to the log odds of a page with its words, by row."""
-    missed = sample.weights * (sample.labels - sigmoid(judged[sample.rows]))
-    return dict(zip(sample.rows.tolist(), (STRENGTH * missed).tolist(), strict=True))
 
 
 def _made(

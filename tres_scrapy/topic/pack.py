@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
+from tres_scrapy.links.code import RaggedArray, silent
 from tres_scrapy.links.model import NO_PRIOR, LinkPrior
 from tres_scrapy.topic.classifier import BLANK_LOGIT, Calibration, Text
 from tres_scrapy.topic.keyword import KeywordSet
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tres_scrapy.links.code import Name
     from tres_scrapy.page.text import Page
     from tres_scrapy.topic.classifier import Classifier
 
@@ -39,20 +40,56 @@ MAX_ANCHORS_KEPT: Final = 50_000
 MAX_URLS_KEPT: Final = 20_000  # that were searched for keywords
 MOVED_THRESHOLD: Final = 0.5  # of each of several topics, once its probabilities are moved
 
+NO_SCORES: Final[Mapping[str, float]] = {}
+NOTHING_SAID: Final = silent(0)
 AnchorFacts = tuple[bool, float]  # has a keyword, P(relevant)
 OWN_THRESHOLD: Final = 0.5  # P(relevant) from which a page is relevant
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """P(relevant) of a page and features 4, 5 and 6 of each of its links.
+class Judged(NamedTuple):
+    """A page as it was read and judged, and the verdict of the crawl.
 
-    `scores` has P(relevant) by topic if there are several.
+    `probability` is P(relevant), `actions` are features 4, 5 and 6 of each of its links; `scores`
+    has P(relevant) by topic if there are several. `mark` is its fingerprint. `is_missing` marks a
+    page that says "not found" with status 200, `needs_scripts` one that scripts build, `is_broken`
+    a document that cannot be read. `cues` holds what its links say, nothing of any link if that was
+    not asked for, and `names` the texts that are new in it. `content` holds further fields of a
+    page that may be relevant. `notes` are lines of the topic for the log. `model` names the model
+    that judged it, "" unless the topic learns; `described` [n, 3] are features 4 to 6 of the
+    source's `waiting` links, if any.
+
+    The rest is from the crawl. The verdict: whether P(relevant) is at the threshold, whether it is
+    a copy of an earlier page, the answer to a search query, or in a language that is not wanted.
+    And how it was found: links from the seed, their URLs, and the text of the last.
     """
 
+    page: Page
     probability: float
     actions: NDArray[np.float32]  # [links, 3]
-    scores: Mapping[str, float] = field(default_factory=dict)
+    scores: Mapping[str, float] = NO_SCORES
+    mark: bytes = b""
+    is_missing: bool = False
+    cues: RaggedArray = NOTHING_SAID
+    names: Sequence[Name] = ()
+    needs_scripts: bool = False
+    is_broken: bool = False
+    content: tuple[tuple[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+    model: str = ""
+    described: NDArray[np.float32] | None = None
+    on_topic: bool = False
+    is_copy: bool = False
+    is_query: bool = False
+    is_foreign: bool = False
+    depth: int = 0
+    path: Sequence[str] = ()
+    anchor: str = ""
+
+    @property
+    def relevant(self) -> bool:
+        """Whether the page counts as relevant in HR and for its domain."""
+        out = self.is_copy or self.is_query or self.is_foreign
+        return self.on_topic and self.page.may_be_kept and not out
 
 
 class Pack:
@@ -136,14 +173,14 @@ class Pack:
         if judge.name != self.judged_by:
             self.threshold = OWN_THRESHOLD
 
-    def judge(self, pages: Sequence[Page]) -> list[Judgement]:
+    def judge(self, pages: Sequence[Page]) -> list[Judged]:
         """Judge all pages and the anchors of their links in one call of the model."""
         own = None if self._own_judge is None else self._ask(self._own_judge, pages)
         return self._judged(pages, own)
 
     def _judged(
         self, pages: Sequence[Page], own: NDArray[np.float64] | None = None
-    ) -> list[Judgement]:
+    ) -> list[Judged]:
         """Judge pages; `own` is P(relevant) of each if it is known."""
         links = [link for page in pages for link in page.links]
         texts = [Text.of_page(page) for page in pages]
@@ -154,7 +191,7 @@ class Pack:
         features = self._features(links, anchors)
         ends = np.cumsum([len(page.links) for page in pages], dtype=np.int64)
         return [
-            Judgement(float(p), features[end - len(page.links) : end])
+            Judged(page, float(p), features[end - len(page.links) : end])
             for page, p, end in zip(pages, probabilities, ends, strict=True)
         ]
 
@@ -230,13 +267,13 @@ class Topics(Pack):
         """Return P(relevant) of each text, [n]."""
         return np.asarray(self._scores(texts).max(axis=1))
 
-    def judge(self, pages: Sequence[Page]) -> list[Judgement]:
+    def judge(self, pages: Sequence[Page]) -> list[Judged]:
         """Judge all pages by each topic, and the anchors of their links."""
         texts = [Text.of_page(page) for page in pages]
         scores = self._scores(texts)
         names = [pack.name for pack in self._packs]
         return [
-            replace(judged, scores=dict(zip(names, row, strict=True)))
+            judged._replace(scores=dict(zip(names, row, strict=True)))
             for judged, row in zip(
                 self._judged(pages, scores.max(axis=1)), scores.tolist(), strict=True
             )

@@ -20,9 +20,8 @@ from safetensors.numpy import save as save_tensors
 from tres_scrapy.config.parser import CALLABLE
 from tres_scrapy.links.code import CODES
 from tres_scrapy.links.model import LinkPrior
-from tres_scrapy.topic.classifier import LINEAR_KINDS, BagOfWords
+from tres_scrapy.topic.classifier import LINEAR_KINDS, BagOfWords, WordVectors
 from tres_scrapy.topic.shipped import TOPIC_FILE
-from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.url.whole_file import check_numbers, sha256, whole_file
 
 if TYPE_CHECKING:

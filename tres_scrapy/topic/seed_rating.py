@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tres_scrapy.topic.judge import Judged
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.topic.pack import Judged
+from tres_scrapy.url.canonical import domain_of
 from tres_scrapy.url.message import printable
 
 PER_SITE: Final = 10  # links of one site that count: more add no breadth
@@ -59,9 +59,9 @@ class SeedRating:
     def read(self, judged: Judged, threshold: float, most: int) -> list[Sampled]:
         """Note the figures of the seed's page; return a sample of at most `most` of its links."""
         links = judged.page.links
-        rated = judged.judgement.actions[:, 2].tolist()
+        rated = judged.actions[:, 2].tolist()
         domains = [domain_of(link.url) for link in links]
-        self.probability = judged.judgement.probability
+        self.probability = judged.probability
         self.relevant = self.probability >= threshold
         self.is_scripted = judged.needs_scripts
         self.links, self.sites = len(links), len(set(domains))

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.classifier import BagOfWords, Text
-from tres_scrapy.topic.judge import Judged, Source
+from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, TopicFit, questions
-from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.pack import Judged, Pack
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.topic_folder import TopicFolder, read_answers
 from tres_scrapy.url.message import TresError, plainly, plural, printable
@@ -311,7 +311,7 @@ class LearningJudge:
             if each.page.may_be_kept and not (each.is_missing or each.is_broken):
                 learner.keep(each.page, each.mark, is_seed=source.is_seed)
         judged = [
-            each._replace(model=learner.model, actions=self._features(source.waiting))
+            each._replace(model=learner.model, described=self._features(source.waiting))
             for source, each in zip(sources, judged, strict=True)
         ]
         for place, source in enumerate(sources):

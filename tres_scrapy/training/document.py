@@ -21,7 +21,7 @@ from tres_scrapy.page.document_file import (
     read_records,
     record_page,
 )
-from tres_scrapy.page.text import tokenise
+from tres_scrapy.page.place import tokenise
 from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import open_bytes
 

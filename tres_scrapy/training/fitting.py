@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tres_scrapy.topic.vectors import WordVectors
+    from tres_scrapy.topic.classifier import WordVectors
 
 DROPOUT: Final = 0.3
 LEARNING_RATE: Final = 2e-3

@@ -13,9 +13,8 @@ from sklearn.linear_model import LogisticRegression
 
 from tres_scrapy.links.code import BITS, CODES, CueGroup, coded, url_codes
 from tres_scrapy.links.model import LinkPrior, normed
-from tres_scrapy.page.place import WORD
-from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.url.canonical import canonicalise, domain_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +57,7 @@ def _codes_of(documents: Sequence[Document]) -> tuple[Codes, NDArray[np.int64]]:
     """Return the codes of documents [m] as of links to them, and the document of each [m]."""
     codes, owner = url_codes([each.url for each in documents])
     runs = codes >> np.uint32(BITS) == CueGroup.URL
-    titles = [coded(CueGroup.ANCHOR, WORD.findall(each.title.lower())) for each in documents]
+    titles = [coded(CueGroup.ANCHOR, tokenise(each.title)) for each in documents]
     owners = np.repeat(np.arange(len(documents)), [*map(len, titles)])
     words = np.array([code for each in titles for code in each], dtype=np.uint32)
     return np.concatenate([codes[runs], words]), np.concatenate([owner[runs], owners])

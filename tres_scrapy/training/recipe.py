@@ -12,10 +12,9 @@ import numpy as np
 
 from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.topic import bilstm
-from tres_scrapy.topic.classifier import LINEAR_KINDS
+from tres_scrapy.topic.classifier import LINEAR_KINDS, WordVectors
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack_file import write_pack
-from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.fitting import MAX_EPOCHS, fit_bag, fit_bilstm
 from tres_scrapy.training.link_prior import fit_link_prior
 from tres_scrapy.training.sample import FOLDS, STRIPES, Example, example

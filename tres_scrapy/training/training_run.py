@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final
 from tres_scrapy.config.extra import require
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic import bilstm
-from tres_scrapy.topic.classifier import LINEAR_KINDS
+from tres_scrapy.topic.classifier import LINEAR_KINDS, WordVectors
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, VECTORS, shipped_models
 from tres_scrapy.topic.topic_folder import find_folder, read_answers
-from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import Selection, read_documents
 from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import whole_file

@@ -14,8 +14,8 @@ import numpy as np
 from tqdm import tqdm
 
 from tres_scrapy.config.extra import require
-from tres_scrapy.page.text import tokenise
-from tres_scrapy.topic.vectors import MOST_DIMENSIONS, WordVectors
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.topic.classifier import MOST_DIMENSIONS, WordVectors
 from tres_scrapy.url.message import TresError, reason
 
 if TYPE_CHECKING:

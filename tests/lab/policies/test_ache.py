@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import judged
 
 from tres_scrapy.agent.policy import PageText
 from tres_scrapy.agent.policy_inputs import PolicyInputs
@@ -36,7 +37,7 @@ def crawl_web(pages=600, seed=0, words=WORDS):
         anchors = [f"more {words[k]}" for k in kinds]
         rewards.append(store.url(decision.row).split("/")[3] in WORDS[:RELEVANT])
         none = np.zeros((10, 3), dtype=np.float32)
-        crawl.book_page(decision.row, float(rewards[-1]), Outlinks(urls, anchors, none))
+        crawl.book(decision.row, judged(float(rewards[-1])), Outlinks(urls, anchors, none))
     return crawl, rewards
 
 
@@ -95,9 +96,9 @@ def test_first_links_follow_relevant_pages():
         Outlinks([f"http://{host}.test/{i}" for i in range(20)], [""] * 20, none) for host in "ab"
     )
     seed = crawl.next().row
-    good = crawl.book_page(seed, 1.0, links, text=PageText(probability=0.8)).outlinks
+    good = crawl.book(seed, judged(1.0, PageText(probability=0.8)), links).outlinks
     first = crawl.next().row
-    crawl.book_page(first, 0.0, others, text=PageText(probability=0.2))
+    crawl.book(first, judged(0.0, PageText(probability=0.2)), others)
     order = [first]
     while (decision := crawl.next()) is not None:
         order.append(decision.row)
@@ -177,6 +178,6 @@ def test_link_context_is_learned():
     none = np.zeros((1, 3), dtype=np.float32)
     text = PageText("", {"http://1.test/": "ripe cheese"})
     links = Outlinks(["http://1.test/"], [""], none)
-    rows = crawl.book_page(crawl.next().row, 1.0, links, text=text).outlinks
+    rows = crawl.book(crawl.next().row, judged(1.0, text), links).outlinks
     words = policy._neighbourhoods.words(rows).numbers
     assert policy._neighbourhoods.fields[words].tolist() == [2, 2]

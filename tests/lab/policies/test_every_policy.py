@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import judged
 
 from tres_scrapy.agent.policy import Experience
 from tres_scrapy.config.learning import LearningOptions
@@ -15,7 +16,7 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import POLICIES, make_policy
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.inputs import RivalInputs
@@ -64,16 +65,16 @@ def whole_crawl(name):
 def go_on(crawl, busy=lambda store: ()):
     """Crawl until nothing is left; return the URLs in order."""
     store, random, order = crawl.store, np.random.default_rng(5), []
-    while (decision := crawl.next(busy(store))) is not None:
+    while (decision := crawl.next(Availability(busy(store)))) is not None:
         url = store.url(decision.row)
         order.append(url)
         if url.startswith("http://search.test/"):
-            crawl.book_failure(decision.row, Failure("http_404"))
+            crawl.book(decision.row, Failure("http_404"))
             continue
         hosts, numbers = random.integers(HOSTS, size=9), random.integers(PAGES_OF_HOST, size=9)
         urls = [f"http://h{h}.test/{n}" for h, n in zip(hosts, numbers, strict=True)]
         actions = random.random((9, 3)).astype(np.float32)
-        crawl.book_page(decision.row, float(is_relevant(url)), Outlinks(urls, urls, actions))
+        crawl.book(decision.row, judged(float(is_relevant(url))), Outlinks(urls, urls, actions))
     return [url for url in order if "search" not in url]
 
 
@@ -112,7 +113,9 @@ def test_lowered_max_holds_at_once(name):
     crawl = crawl_of(name)
     booked = crawl.next().row
     urls = [f"http://h1.test/{n}" for n in range(PAGES_OF_HOST)]
-    crawl.book_page(booked, 1.0, Outlinks(urls, urls, np.zeros((len(urls), 3), dtype=np.float32)))
+    crawl.book(
+        booked, judged(1.0), Outlinks(urls, urls, np.zeros((len(urls), 3), dtype=np.float32))
+    )
     assert not len(crawl.change_cap(Cap(1, 1)))
     order = go_on(crawl)
     assert sum(url.startswith("http://h1.test/") for url in order) == 1
@@ -122,7 +125,7 @@ def test_lowered_max_holds_at_once(name):
 def test_links_of_a_sitemap_are_chosen(name):
     crawl = crawl_of(name)
     seed = crawl.next().row
-    crawl.book_page(seed, 1.0, NO_LINKS)
+    crawl.book(seed, judged(1.0), NO_LINKS)
     urls = [f"http://h1.test/{n}" for n in range(PAGES_OF_HOST)]
     crawl.add_unlinked(seed, Outlinks(urls, urls, np.zeros((len(urls), 3), dtype=np.float32)))
     assert set(urls) <= set(go_on(crawl))
@@ -213,7 +216,7 @@ def test_queue_frees_one_host_sample():
     rows = store.add(-1, Outlinks(urls, [""] * 6, np.eye(6, 3)))
     queue = FrontierQueue(store)
     queue.push(rows, [9, 8, 7, 3, 2, 1])
-    assert queue.pop([0]) == (3, 3.0)
+    assert queue.pop(Availability([0])) == (3, 3.0)
     assert [queue.pop()[0] for _ in range(5)] == [0, 1, 2, 4, 5]
 
 
@@ -243,7 +246,9 @@ def test_queue_drains_best_first():
     )
     queue = FrontierQueue(store)
     queue.push(rows, [3, 1, 2, 6, 5, 4])
-    assert queue.pop([store["host"][3]]) == (4, 5.0), "row 3 is on a busy host and set aside"
+    assert queue.pop(Availability([store["host"][3]])) == (4, 5.0), (
+        "row 3 is on a busy host and set aside"
+    )
     assert queue.empty().tolist() == [3, 5, 0, 2, 1]
     assert queue.pop() is None
 

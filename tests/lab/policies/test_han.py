@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from judged import judged
 
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks
@@ -26,7 +27,7 @@ def start(anchors, seed=0):
 def book(crawl, row, reward, anchors):
     urls = [f"http://{i}.test/{row}" for i in range(len(anchors))]
     actions = np.zeros((len(anchors), 3), dtype="f4")
-    return crawl.book_page(row, reward, Outlinks(urls, anchors, actions)).outlinks
+    return crawl.book(row, judged(reward), Outlinks(urls, anchors, actions)).outlinks
 
 
 @pytest.fixture

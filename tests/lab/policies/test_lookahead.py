@@ -5,6 +5,7 @@ import pytest
 from conftest import DATA
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import judged
 
 from tres_scrapy import settings
 from tres_scrapy.config.config import Config
@@ -15,7 +16,7 @@ from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.lab.policies.lookahead import LookaheadPolicy
@@ -56,20 +57,20 @@ class Trip:
     def step(self, busy=""):
         """Fetch the next page and return its name, "" at the end."""
         hosts = [self.store.hosts.names.index(f"{name.lower()}.test") for name in busy]
-        decision = self.crawl.next(hosts)
+        decision = self.crawl.next(Availability(hosts))
         if decision is None:
             return ""
         name = self.store.url(decision.row)[-1]
         self.order += name
         end = self.aliases.get(name, name)
         if end != name and not self.crawl.redirect(decision.row, url_of(end)):
-            self.crawl.book_failure(decision.row, Failure("redirect_closed"))
+            self.crawl.book(decision.row, Failure("redirect_closed"))
         elif end in self.missing:
-            self.crawl.book_failure(decision.row, Failure("http_404"))
+            self.crawl.book(decision.row, Failure("http_404"))
         else:
             urls = [url_of(link) for link in self.links.get(end, "")]
             none = np.zeros((len(urls), 3), dtype=np.float32)
-            self.crawl.book_page(decision.row, end.isupper(), Outlinks(urls, urls, none))
+            self.crawl.book(decision.row, judged(end.isupper()), Outlinks(urls, urls, none))
         return name
 
     def run(self):

@@ -1,9 +1,10 @@
 import numpy as np
+from judged import judged
 
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.lab.policies.opic import OpicPolicy
@@ -21,7 +22,7 @@ def book(crawl, row, names):
     """Book a page that links to these hosts."""
     urls = [f"http://{name}.test/" for name in names]
     links = Outlinks(urls, [""] * len(urls), np.zeros((len(urls), 3), dtype="f4"))
-    return crawl.book_page(row, 0.0, links)
+    return crawl.book(row, judged(0.0), links)
 
 
 def take(crawl):
@@ -57,7 +58,7 @@ def test_a_failed_page_shares_nothing():
     crawl, seed = start()
     book(crawl, seed, "ab")
     row, _, _ = take(crawl)
-    crawl.book_failure(row, Failure("http_404"))
+    crawl.book(row, Failure("http_404"))
     assert take(crawl)[1:] == ("b", 1 / 2)
     assert crawl.next() is None
 
@@ -77,7 +78,7 @@ def test_a_link_met_on_a_busy_host_comes_back_with_all_its_cash():
     crawl, seed = start()
     rows = book(crawl, seed, "ab").outlinks
     busy = crawl.store["host"][rows[:1]].tolist()
-    row = crawl.next(busy).row
+    row = crawl.next(Availability(busy)).row
     assert row == rows[1]
     book(crawl, row, "a")
     assert take(crawl)[1:] == ("a", 1.0)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from judged import judged
 
 from tres_scrapy.agent.policy import PageText
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies import seedfinder
 from tres_scrapy.lab.policies.inputs import RivalInputs
@@ -76,13 +77,13 @@ class Web:
         url = self.store.url(row)
         self.order.append(url)
         if url in self.failing:
-            self.crawl.book_failure(row, Failure("http_500"))
+            self.crawl.book(row, Failure("http_500"))
             return
         urls, anchors = self.links(url)
         reward = float(url in self.pages and url not in IRRELEVANT)
         text = PageText(self.pages.get(url, "nothing"), dict.fromkeys(urls, ""))
         none = np.zeros((len(urls), 3), dtype=np.float32)
-        self.crawl.book_page(row, reward, Outlinks(urls, anchors, none), text=text)
+        self.crawl.book(row, judged(reward, text), Outlinks(urls, anchors, none))
 
 
 @pytest.mark.parametrize("search", [None, "http://search.test/"])
@@ -179,11 +180,11 @@ def test_busy_engine_does_not_block():
     web = Web()
     web.fetch(web.crawl.next().row)
     engine = web.store.hosts.names.index("search.test")
-    assert web.store.url(web.crawl.next([engine]).row) == "http://seed.test//more"
+    assert web.store.url(web.crawl.next(Availability([engine])).row) == "http://seed.test//more"
     query = web.crawl.next().row
     web.fetch(query)
     busy = web.store.hosts.names.index("a.test")
-    assert web.store.url(web.crawl.next([busy]).row) == "http://b.test/1"
+    assert web.store.url(web.crawl.next(Availability([busy])).row) == "http://b.test/1"
     assert web.store.url(web.crawl.next().row) == "http://a.test/1"
 
 

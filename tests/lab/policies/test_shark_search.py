@@ -2,6 +2,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from judged import judged
 
 from tres_scrapy.agent.policy import NO_TEXT, PageText
 from tres_scrapy.crawl.crawl import Crawl
@@ -25,7 +26,7 @@ def book(crawl, row, anchors, page=NO_TEXT):
     """Book a page with one link per anchor text."""
     urls = [f"http://{i}.test/{row}" for i in range(len(anchors))]
     actions = np.zeros((len(anchors), 3), dtype="f4")
-    return crawl.book_page(row, 0.0, Outlinks(urls, anchors, actions), text=page).outlinks
+    return crawl.book(row, judged(0.0, page), Outlinks(urls, anchors, actions)).outlinks
 
 
 def test_similarity_is_a_cosine():

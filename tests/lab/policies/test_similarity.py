@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.lab.policies.inputs import Similarity
-from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.topic.classifier import WordVectors
 
 VECTORS = WordVectors(["cheese", "milk", "iron"], np.array([[2, 0], [1, 1], [0, 3]], dtype="f4"))
 

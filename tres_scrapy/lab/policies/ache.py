@@ -32,7 +32,8 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.baseline import QueuePolicy
-from tres_scrapy.page.text import STOP_WORDS, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import STOP_WORDS
 
 LEARNING_LIMIT = 1_000  # fetches between two trainings
 MAX_SAMPLES = 5_000  # samples of each class
@@ -44,6 +45,8 @@ class AchePolicy(QueuePolicy):
 
     Before the first training, links of more relevant pages come first.
     """
+
+    reads_text = True
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         super().__init__(store)

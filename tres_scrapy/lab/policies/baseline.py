@@ -16,14 +16,13 @@ from tres_scrapy.agent.policy import (
     PageText,
     Past,
     Policy,
-    random_state,
-    restore_random,
 )
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.queue import FrontierQueue
-from tres_scrapy.frontier.sampling import LeafPool, representatives
+from tres_scrapy.frontier.sampling import LeafPool, random_state, representatives, restore_random
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 from tres_scrapy.lab.policies.inputs import RivalInputs
@@ -52,9 +51,9 @@ class QueuePolicy(Policy):
         """Add samples to the queue, valued as on a page without text."""
         self.queue.push(rows, self.values(rows, NO_TEXT))
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
         """Take the best sample from the queue."""
-        best = self.queue.pop(busy_hosts)
+        best = self.queue.pop(available)
         return None if best is None else Decision(best[0], None, best[1])
 
 
@@ -118,9 +117,9 @@ class OneLeafPolicy(Policy):
         """Add samples to the frontier."""
         self.pool.extend(self.leaf, rows)
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
         """Draw a sample uniformly."""
-        drawn = representatives(self.pool, self.store, self._random, busy_hosts)
+        drawn = representatives(self.pool, self.store, self._random, available)
         if not len(drawn.rows):
             return None
         _, row = drawn.take(0, self.pool)
@@ -174,9 +173,9 @@ class TreeRandomPolicy(Policy):
         """Insert samples into the leaves that match their current features."""
         self.tree.insert(rows)
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
         """Draw one sample of each leaf and return one of those samples."""
-        drawn = representatives(self.tree.pool, self._store, self._random, busy_hosts)
+        drawn = representatives(self.tree.pool, self._store, self._random, available)
         if not len(drawn.rows):
             return None
         chosen = int(self._random.integers(len(drawn.rows)))

@@ -10,7 +10,6 @@ and one step moves Q(s, a), whose features are at most 1, by at most a quarter o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from tres_scrapy.agent.policy import Decision, Experience, PageText
 from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.lab.policies.baseline import QueuePolicy
 from tres_scrapy.lab.policies.inputs import RivalInputs
@@ -66,20 +66,20 @@ class AsyncPolicy(QueuePolicy):
         x = self.features(np.array([experience.row]))[0]
         self._steps.append(_Step(x, experience.reward))
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
         """Return the best sample or, with probability EPSILON, any; update Q with this choice."""
-        decision = self._any(busy_hosts) if self._random.random() < EPSILON else None
-        decision = decision or super().select(busy_hosts)
+        decision = self._any(available) if self._random.random() < EPSILON else None
+        decision = decision or super().select(available)
         if decision is not None:
             self._update(decision.row)
         return decision
 
-    def _any(self, busy_hosts: Sequence[int]) -> Decision | None:
+    def _any(self, available: Availability) -> Decision | None:
         """Draw a sample uniformly, except seeds, which the policy does not manage."""
         if not len(self.store):
             return None
         rows = self._random.integers(len(self.store), size=DRAWS)
-        for row in rows[self.store.eligibility(rows, busy_hosts) == Eligibility.READY].tolist():
+        for row in rows[self.store.eligibility(rows, available) == Eligibility.READY].tolist():
             if self.store["state"][row] == State.PENDING and not self.store.is_seed(row):
                 return Decision(row, None, None)
         return None

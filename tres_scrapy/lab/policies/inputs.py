@@ -15,9 +15,10 @@ from tres_scrapy.lab.webs.graph import Graph, read_graph
 from tres_scrapy.lab.webs.search import SEARCH
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import FiniteWeb, Web
-from tres_scrapy.page.text import STOP_WORDS, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import STOP_WORDS
+from tres_scrapy.topic.classifier import WordVectors
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.url.message import TresError
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]

@@ -8,18 +8,19 @@ not always best in the long run, which no policy can compute for a large web.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.lab.policies.baseline import QueuePolicy
 from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.lab.webs.graph import NO_PAGE, Graph, Numbers
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import domain_of
 from tres_scrapy.url.message import TresError
 
 _NO_ROW = np.iinfo(np.int64).max
@@ -61,28 +62,28 @@ class LookaheadPolicy(QueuePolicy):
         super().readmit(rows)
         self._add(rows)
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
         """Return the nearest link, else the oldest; the value is 1 / fetches to a relevant page."""
-        decision = self._nearest(busy_hosts) or super().select(busy_hosts)
+        decision = self._nearest(available) or super().select(available)
         if decision is not None:
             self._close(decision.row)
         return decision
 
-    def _nearest(self, busy_hosts: Sequence[int]) -> Decision | None:
+    def _nearest(self, available: Availability) -> Decision | None:
         usable = self._open & ~self._domains.full()
         for fetches, (pages, leads) in enumerate(levels(self._graph, usable), 1):
             known = pages[self._oldest[pages] != _NO_ROW]
             order = np.lexsort((self._oldest[known], -leads[known]))
             for page in known[order].tolist():
-                row = self._ready(page, busy_hosts)
+                row = self._ready(page, available)
                 if row is not None:
                     return Decision(row, None, 1 / fetches)
         return None
 
-    def _ready(self, page: int, busy_hosts: Sequence[int]) -> int | None:
+    def _ready(self, page: int, available: Availability) -> int | None:
         """Return the oldest link to a page that can be fetched now, or None."""
         rows = np.array(self._rows[page])
-        ready = rows[self.store.eligibility(rows, busy_hosts) == Eligibility.READY]
+        ready = rows[self.store.eligibility(rows, available) == Eligibility.READY]
         pending = (row for row in ready.tolist() if self.store["state"][row] == State.PENDING)
         return next(pending, None)
 

@@ -11,7 +11,6 @@ fetched next. Departures:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.baseline import QueuePolicy
 
@@ -44,9 +44,9 @@ class OpicPolicy(QueuePolicy):
             self._cash[url] += cash / len(outlinks)
         super().expand(experience, outlinks, page)
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
         """Take the richest URL from the queue, and its cash."""
-        decision = super().select(busy_hosts)
+        decision = super().select(available)
         if decision is not None:
             (url,) = self._urls(np.array([decision.row]))
             self._taken[decision.row] = self._cash.pop(url, 0.0)

@@ -26,10 +26,12 @@ from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.config.typed import named
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
 from tres_scrapy.lab.policies.ache import AchePolicy
 from tres_scrapy.lab.policies.inputs import RivalInputs
-from tres_scrapy.page.text import STOP_WORDS, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.url.message import TresError
 
 MAX_QUERIES = 100
@@ -125,6 +127,8 @@ class SeedFinderPolicy(AchePolicy):
     followed.
     """
 
+    reads_text = True
+
     def __init__(self, store: SampleStore, setup: RivalInputs) -> None:
         if setup.search is None or "{query}" not in setup.search:
             raise TresError(
@@ -142,18 +146,18 @@ class SeedFinderPolicy(AchePolicy):
         # None if there is no further query
         self._search: _Search | None = _Search(self._next_keyword())
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
         """Return the next page of results or result, else the best link.
 
         While one of them is being fetched, links wait: otherwise a crawl with many requests at a
         time would fetch mostly links, because each query needs the results of the one before.
         """
-        row = self._first_ready(busy_hosts)
+        row = self._first_ready(available)
         if row is None:
             self._proceed()  # maybe no result of the last query could be fetched
-            row = self._first_ready(busy_hosts)
+            row = self._first_ready(available)
         if row is None:
-            return None if self._leased else super().select(busy_hosts)
+            return None if self._leased else super().select(available)
         self._leased.add(row)
         return Decision(row, None, None, is_query=self._is_query(row))
 
@@ -191,9 +195,9 @@ class SeedFinderPolicy(AchePolicy):
     def _is_query(self, row: int) -> bool:
         return self._search is not None and row == self._search.row
 
-    def _first_ready(self, busy_hosts: Sequence[int]) -> int | None:
+    def _first_ready(self, available: Availability) -> int | None:
         for row in tuple(self._waiting):
-            eligibility = self.store.eligibility(np.array([row]), busy_hosts)[0]
+            eligibility = self.store.eligibility(np.array([row]), available)[0]
             if eligibility == Eligibility.BUSY:
                 continue
             self._waiting.remove(row)

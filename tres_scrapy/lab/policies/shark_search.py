@@ -26,7 +26,8 @@ from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.baseline import QueuePolicy
 from tres_scrapy.lab.policies.inputs import RivalInputs
-from tres_scrapy.page.text import STOP_WORDS, tokenise
+from tres_scrapy.page.place import tokenise
+from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.url.message import TresError
 
 DECAY: Final = 0.5  # delta in the paper: what is left of relevance, one link further
@@ -36,6 +37,8 @@ INHERITED: Final = 0.5  # gamma: the weight of what is inherited
 
 class SharkSearchPolicy(QueuePolicy):
     """Fetches the link with the highest potential score."""
+
+    reads_text = True
 
     def __init__(self, store: SampleStore, setup: RivalInputs) -> None:
         super().__init__(store)

@@ -5,7 +5,6 @@ The Tree-Frontier approximates the synchronous method. The asynchronous method i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +16,7 @@ from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import NEIGHBOURHOOD
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 from tres_scrapy.lab.policies.baseline import OneLeafPolicy
@@ -51,15 +51,15 @@ class WholeFrontierPolicy(OneLeafPolicy):
         """Take the Double DQN steps that are due."""
         return self.learner.learn()
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
         """Return the best sample, or any while exploring."""
         choose = super().select if self.learner.exploring else self.best
-        decision = choose(busy_hosts)
+        decision = choose(available)
         if decision is not None:
             self.learner.note_choice(decision.row)
         return decision
 
-    def best(self, busy_hosts: Sequence[int]) -> Decision | None:
+    def best(self, available: Availability) -> Decision | None:
         """Remove and return the best ready sample, or None if no sample is ready."""
         raise NotImplementedError
 
@@ -71,10 +71,10 @@ class WholeFrontierPolicy(OneLeafPolicy):
 class SynchronousPolicy(WholeFrontierPolicy):
     """Evaluates Q for every sample of the frontier at every step."""
 
-    def best(self, busy_hosts: Sequence[int]) -> Decision | None:
+    def best(self, available: Availability) -> Decision | None:
         """Remove and return the best of all ready samples."""
         rows = self.pool.rows(self.leaf)
-        eligibility = self.store.eligibility(rows, busy_hosts)
+        eligibility = self.store.eligibility(rows, available)
         alive = eligibility != Eligibility.DEAD
         if not alive.all():
             self.pool.keep(self.leaf, alive)
@@ -99,13 +99,13 @@ class AsynchronousPolicy(WholeFrontierPolicy):
         super().__init__(store, setup)
         self._queue = FrontierQueue(store)
 
-    def best(self, busy_hosts: Sequence[int]) -> Decision | None:
+    def best(self, available: Availability) -> Decision | None:
         """Remove and return the ready sample whose Q was highest when added."""
         rows = self.pool.rows(self.leaf)
         if len(rows):
             self.pool.keep(self.leaf, np.zeros(len(rows), dtype=np.bool_))
             self._queue.push(rows, self.learner.q_values(rows))  # no UCB: its width never shrinks
-        best = self._queue.pop(busy_hosts)
+        best = self._queue.pop(available)
         return None if best is None else Decision(best[0], None, best[1])
 
 

@@ -16,8 +16,8 @@ from scrapy.responsetypes import responsetypes
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.lab.webs.web import Answer, FiniteWeb
-from tres_scrapy.page.empty_page import is_soft_404
-from tres_scrapy.page.encoding import decoded, encoding_of
+from tres_scrapy.page.kind import is_soft_404
+from tres_scrapy.page.language import decoded, encoding_of
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.url.canonical import canonicalise
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol, TextIO, runtime_checkable
 
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.canonical import domain_of
 
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
 TEXT = (("Content-Type", "text/plain; charset=utf-8"),)

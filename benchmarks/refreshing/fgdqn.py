@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from tres_scrapy.lab.refresh_simulation import Bandit
+from refreshing.simulation import Bandit
 from tres_scrapy.refresh.page_table import Floats
 
 State = NDArray[np.float32]

@@ -26,6 +26,7 @@ from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.config.config import Config, ShardOptions
 from tres_scrapy.crawl.assembly import learning_setup
+from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.lab.webs.web import Count
 
@@ -235,7 +236,7 @@ class SimulatedShard:
         self.crawl.add_seeds(
             seeds.take([place for place, url in enumerate(seeds.urls) if self.crawl.owns(url)])
         )
-        self.crawl.granted = 0
+        self.crawl.grant(0)
         looks = self._simulation.timing.looks
         first = float(self._simulation.random.uniform(0, looks))
         self._simulation.agenda.every(looks, self._look, first)
@@ -254,16 +255,16 @@ class SimulatedShard:
     def obey(self, orders: Orders) -> None:
         """Do what the coordinator answers to a report."""
         crawl, self._reporting = self.crawl, False
-        crawl.granted = orders.limit
+        crawl.grant(orders.limit)
         if orders.spare is not None:
-            crawl.granted = min(crawl.granted, crawl.pages + crawl.leased + orders.spare)
+            crawl.grant(min(crawl.granted, crawl.pages + crawl.leased + orders.spare))
         self._fill()
 
     def _fill(self) -> None:
         """Begin fetches until there are no slots, no pages or no links left."""
         crawl, simulation, timing = self.crawl, self._simulation, self._simulation.timing
         while len(self._busy) < timing.slots and self._free > 0:
-            decision = crawl.next(list(self._busy.values()))
+            decision = crawl.next(self._available)
             if decision is None:
                 self._idle = not self._busy
                 return
@@ -325,20 +326,24 @@ class SimulatedShard:
             return
         self._reporting, self._reported = True, self._simulation.agenda.now
         crawl, simulation = self.crawl, self._simulation
-        busy, slots = [*self._busy.values()], simulation.timing.slots
+        available, slots = self._available, simulation.timing.slots
         status = Status(
             self.number,
             crawl.pages,
             crawl.leased,
             crawl.granted,
-            value=self._policy.worth(busy),
+            value=self._policy.worth(available),
             ready=True,
             idle=self.is_idle,
-            busy=len(busy) >= slots or not crawl.store.may_be_ready(busy),
+            busy=len(available.busy) >= slots or not crawl.store.may_be_ready(available),
             requests=slots,
         )
         report = simulation.office.report
         simulation.agenda.after(simulation.timing.delay, lambda: report(self, status))
+
+    @property
+    def _available(self) -> Availability:
+        return Availability([*self._busy.values()])
 
     @property
     def _free(self) -> int:

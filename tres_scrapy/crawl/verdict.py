@@ -1,0 +1,129 @@
+"""The verdict on a fetched page, and what it earns: its reward r(t+1) (P 2.1, 2.6).
+
+| result of the fetch | reward | page of T | relevant in HR |
+|---|---|---|---|
+| a page with P(relevant) at the threshold or above | 1 | yes | yes |
+| a page below the threshold | 0 | yes | no |
+| a copy of a page fetched before | 0 | yes | no |
+| a page that says noindex, unless that is ignored | 0 | yes | no |
+| a page in a language that is not among `languages` | 0 | yes | no |
+| the page of a seed | as any page; 1 with `trusted_seeds` | yes | as judged |
+| the answer to a search query | 0 | no | no |
+| "not found" with status 200, or any other failure | 0 | no | no |
+
+In the paper every seed earns 1. It does not cover copies, noindex, queries and failures.
+
+A topic that learns describes waiting links again with the pages that it judges: `Revision`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from tres_scrapy.crawl.failure import BAD_DOCUMENT, SOFT_404, Failure
+from tres_scrapy.frontier.admission import Scope
+from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.page.kind import Duplicates
+from tres_scrapy.topic.pack import OWN_THRESHOLD, Judged
+
+FAILURE_REWARD: Final = 0.0
+FOREIGN: Final = "foreign/"  # prefix in the counts of a crawl, followed by the language
+
+
+class Verdicts:
+    """Decides the verdict on each page, in the order in which pages are judged.
+
+    `threshold` is the least P(relevant) of a relevant page, `language` that of its texts, "" for
+    any; both come from the pack. Without `detect_copies` no page is a copy.
+    """
+
+    def __init__(
+        self, threshold: float = OWN_THRESHOLD, *, language: str = "", detect_copies: bool = True
+    ) -> None:
+        self._threshold = threshold
+        self._language = language
+        self._detects_copies = detect_copies
+        self._texts = Duplicates()
+
+    def of(self, judged: Judged, scope: Scope | None, *, is_query: bool) -> Judged | Failure:
+        """Return a page with its verdict, or its failure.
+
+        A page that says "not found" is a failure and not compared with others.
+        """
+        if judged.is_broken:
+            return BAD_DOCUMENT
+        if judged.is_missing:
+            return SOFT_404
+        return judged._replace(
+            on_topic=judged.probability >= self._threshold,
+            is_copy=self._detects_copies and not self._texts.add(judged.mark),
+            is_query=is_query,
+            is_foreign=scope is not None and not scope.reads(judged.page.language),
+        )
+
+    def is_unsupported(self, language: str) -> bool:
+        """Return whether the pack was not trained for a language: its verdict is unreliable."""
+        return bool(self._language) and language not in {self._language, ""}
+
+    def remember(self, marks: Iterable[bytes]) -> None:
+        """Add the fingerprints of the pages that an interrupted crawl fetched."""
+        for mark in marks:
+            self._texts.add(mark)
+
+
+def foreign_pages(counts: Counter[str]) -> Counter[str]:
+    """Return the number of pages in unsupported languages, by language."""
+    return Counter(
+        {
+            name.removeprefix(FOREIGN): count
+            for name, count in counts.items()
+            if name.startswith(FOREIGN)
+        }
+    )
+
+
+def reward_of(relevant: bool, *, is_trusted: bool = False, is_query: bool = False) -> float:
+    """Return r(t+1) of a page: 1 if it is relevant or trusted, 0 otherwise and for queries."""
+    return float((relevant or is_trusted) and not is_query)
+
+
+DESCRIBED_SAMPLES: Final = 1_000  # samples that are described again after a change
+
+
+class Revision:
+    """Chooses the waiting samples that a changed topic describes again: the best DESCRIBED_SAMPLES.
+
+    A topic that learns changes some fifty times in 20,000 pages, so the work is bounded. `model`
+    names the model that judged the last page, "" if the topic does not learn; `described` the one
+    that described waiting samples last.
+    """
+
+    def __init__(self, store: SampleStore) -> None:
+        self._store = store
+        self.model = ""
+        self.described = ""
+
+    def take(self) -> Rows:
+        """Return the samples to describe again now [n], oldest first: none without a change."""
+        rows: Rows = np.zeros(0, dtype=np.int64)
+        if self.described == self.model:
+            return rows
+        self.described = self.model
+        rows = self._store.pending_rows()
+        best = np.argsort(-self._store["probability"].take(rows), kind="stable")[:DESCRIBED_SAMPLES]
+        return np.sort(rows[best])
+
+    def restore(self, described: str, model: str) -> None:
+        """Continue an interrupted crawl."""
+        self.described, self.model = described, model
+
+    def note(self, model: str, *, described: bool) -> None:
+        """Note the model that judged a page, and whether it has described the samples taken."""
+        self.model = model
+        if described:
+            self.described = model
