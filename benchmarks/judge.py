@@ -220,7 +220,8 @@ class Simple:
             np.sort(close, 1)[:, -3:].mean(1),
         ]
         seen = [part[self._seen] for part in parts]
-        return sum((p - s.mean()) / (s.std() + 1e-9) for p, s in zip(parts, seen, strict=True))
+        scaled = [(p - s.mean()) / (s.std() + 1e-9) for p, s in zip(parts, seen, strict=True)]
+        return np.asarray(np.sum(scaled, axis=0))
 
     def _learn(self, first: Numbers, answers: dict[int, bool]) -> Numbers:
         others = [r for r in self._seen[np.argsort(-first[self._seen])] if r not in answers]

@@ -132,7 +132,7 @@ class KeywordTopic:
         self._shares = shares
         known = [word for word in given if word in vectors]
         common = [w for w in vectors.words if stem(w) in shares and w not in STOP_WORDS]
-        middle = np.array([given[word] for word in known]) @ vectors.unit(known)
+        middle: Numbers = np.array([given[word] for word in known]) @ vectors.unit(known)
         close = vectors.unit(common) @ _unit(middle) if known else np.zeros(len(common))
         order = np.argsort(-close, kind="stable").tolist()
         self._close = {common[row]: float(close[row]) for row in order}
