@@ -61,10 +61,18 @@ class CueWeb:
 
     def past(self):
         experiences = [booking.experience for booking in self.bookings]
-        rows, x, rewards = (np.array(column) for column in zip(*experiences, strict=True))
+        rows, x, rewards, grades = (np.array(column) for column in zip(*experiences, strict=True))
         counts = np.array([len(booking.outlinks) for booking in self.bookings])
         firsts = np.array([booking.outlinks[0] for booking in self.bookings])
-        return Past(x, rewards.astype(np.float32), rows, firsts, counts, np.full(len(rows), -1))
+        return Past(
+            x,
+            rewards.astype(np.float32),
+            rows,
+            firsts,
+            counts,
+            np.full(len(rows), -1),
+            grades.astype(np.float32),
+        )
 
     def order(self, decisions):
         return [self.store.url(decision.row) for decision in decisions]
@@ -160,8 +168,7 @@ def test_best_of_a_big_leaf_is_found(monkeypatch):
     monkeypatch.setattr(tres, "MAX_DRAWN", 10)
     learning = LearningOptions(breadth=0.0, ucb=0.0)
     store = SampleStore(DomainLedger())
-    links = LinkOptions(exploration=0.0)
-    policy = make_policy("tres", store, PolicyInputs(learning=learning, links=links))
+    policy = make_policy("tres", store, PolicyInputs(learning=learning))
     actions = np.zeros((3_000, 3), dtype=np.float32)
     actions[:, 2] = np.random.default_rng(0).permutation(3_000) / 3_000
     urls = [f"http://h.test/{number}" for number in range(3_000)]

@@ -5,6 +5,7 @@ from tres_scrapy.agent import link_learner
 from tres_scrapy.agent.link_learner import LinkLearner
 from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.config.learning import LinkOptions
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -46,7 +47,8 @@ def past_of(experiences):
     x = np.array([each.x for each in experiences], dtype=np.float32).reshape(-1, len(FEATURES))
     rewards = np.array([each.reward for each in experiences], dtype=np.float32)
     rows = np.array([each.row for each in experiences], dtype=np.int64)
-    return Past(x, rewards, rows, none, none, none)
+    grades = np.array([each.grade for each in experiences], dtype=np.float32)
+    return Past(x, rewards, rows, none, none, none, grades)
 
 
 def crawl_of(store, learner, pages=20):
@@ -71,7 +73,12 @@ def all_of(learner):
     random = learner._trainer._random.bit_generator.state
     links = [learner._links[name].tolist() for name in ("fetched", "relevant")]
     hosts = np.arange(len(learner._store.hosts.names), dtype=np.int32)
-    memory = [learner._hosts.logits(hosts).tolist(), learner._hosts.doubts(hosts).tolist()]
+    room = np.full(len(hosts), 99, dtype=np.int32)
+    none = np.zeros(len(hosts), dtype=np.float32)
+    memory = [
+        learner._hosts.logits(hosts).tolist(),
+        learner._hosts.gains(hosts, none, room).tolist(),
+    ]
     return (
         learner.model.state(),
         kept,
@@ -253,39 +260,35 @@ def test_refreshed_rating_equals_a_new_one():
     assert found[0] != store["probability"].take(rows)[0]
 
 
-def test_bonus_is_hope_and_lead():
+def test_page_that_came_near_raises_its_like():
     store = SampleStore(DomainLedger())
-    rows = add(store, NO_PARENT, 14)
-    learner = learner_over(store, exploration=2.0, lead=0.0)
-    store.rate(rows, np.full(14, 0.5, dtype=np.float32))
-    assert learner.bonus(rows) == pytest.approx(1 / (1 + np.exp(-2)) - 0.5)
+    learners = [learner_over(store, without=("record", "siblings")) for _ in range(2)]
+    rows = add(store, NO_PARENT, [GOOD, BAD] * 10)
+    for row in rows[:16].tolist():
+        x = store.features(np.array([row]))[0]
+        for learner, grade in zip(learners, (0.0, 0.6), strict=True):
+            learner.observe(Experience(row, x, 0.0, grade if row % 2 == 0 else 0.0))
+    p = []
+    for learner in learners:
+        learner.rate(rows[16:])
+        p.append(store["probability"].take(rows[16:]))
+    assert p[1][0] > 2 * p[0][0]
+    assert p[1][0] > 2 * p[1][1]
+
+
+def test_bonus_is_for_hosts_that_are_hardly_known():
+    store = SampleStore(DomainLedger(cap=Cap(9, 9)))
+    rows = add(store, NO_PARENT, 14)  # two of each of seven hosts
+    learner = learner_over(store)
+    store.rate(rows, np.full(14, 0.01, dtype=np.float32))
+    assert learner.bonus(rows) == pytest.approx(learner.bonus(rows)[0])
     for row in rows[:3].tolist():
         fetch(store, learner, row, 0.0)
-    hope = learner.bonus(rows)
-    assert (hope[[0, 1, 2, 7, 8, 9]] < hope[3]).all()
-    leading = learner_over(store, exploration=0.0, lead=0.5)
-    fetch(store, leading, int(rows[3]), 0.0)
-    store.rate(rows[4:6], np.array([0.2, 0.8], dtype=np.float32))
-    leading.expand(int(rows[3]), rows[4:6])
-    assert leading.bonus(rows)[10] == pytest.approx(0.5 * (0.8 + 0.8) / 2)
-
-
-def test_restored_leads_are_those_of_now():
-    store = SampleStore(DomainLedger())
-    learner = learner_over(store)
-    (seed,) = add(store, NO_PARENT, 1).tolist()
-    learner.rate(np.array([seed]))
-    experiences = [fetch(store, learner, seed, 0.0)]
-    children = add(store, seed, 1)  # no other link waits and is rated again
-    learner.rate(children)
-    learner.expand(seed, children)
-    experiences.append(fetch(store, learner, int(children[0]), 1.0))
-    learner.expand(int(children[0]), children[:0])
-    hosts = np.arange(len(store.hosts.names), dtype=np.int32)
-    leads = learner._hosts.leads(hosts)
-    restored = learner_over(store)
-    restored.restore(past_of(experiences), learner.state())
-    np.testing.assert_allclose(restored._hosts.leads(hosts), leads, rtol=1e-6)
+    bonus = learner.bonus(rows)
+    assert (bonus[[0, 1, 2, 7, 8, 9]] < bonus[3] / 2).all()
+    store.ledger.note_progress(99, 100)
+    left = np.full(14, 9) - np.isin(rows % 7, [0, 1, 2])
+    assert learner.bonus(rows) == pytest.approx(bonus / left), "one page of the crawl is left"
 
 
 def test_best_links_are_read_again():

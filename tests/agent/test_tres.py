@@ -190,7 +190,15 @@ def test_first_relevant_page_of_a_domain_earns_more():
     assert earned == [0, 1.25, 1.25, 1, 1]
     state, nothing = learner.state(), np.zeros(5, dtype=np.int64)
     resumed = learner_over(store, breadth=0.2, ucb=0.0)
-    past = Past(x, np.array(rewards, dtype=np.float32), rows, nothing, nothing, nothing)
+    past = Past(
+        x,
+        np.array(rewards, dtype=np.float32),
+        rows,
+        nothing,
+        nothing,
+        nothing,
+        np.zeros(len(rows), np.float32),
+    )
     resumed.restore(past, state)
     assert resumed._replay._records["reward"][:5].tolist() == earned
 

@@ -71,7 +71,7 @@ def test_each_fetch_is_a_transition():
     crawl = begun()
     transitions = transitions_of(crawl)
     assert len(transitions) == crawl.policy.noted == crawl.pages
-    assert [transition.reward for transition in transitions].count(1.0) == crawl.relevant
+    assert [transition.target for transition in transitions].count(1.0) == crawl.relevant
     assert transitions[0].earned > 1, "the first relevant page of a domain"
     assert len(transitions[0].candidates) == 48 + 1
 
@@ -88,7 +88,6 @@ def test_pupil_knows_what_was_taught():
     model = actor.link_learner.model
     assert model.weights[update.where].tolist() == update.weights.tolist()
     assert model.precisions[update.where].tolist() == update.precisions.tolist()
-    assert actor._yield.value == update.recent
     assert policy.figures()["updates"] == update.updates > 0
 
 
@@ -121,7 +120,9 @@ def test_worth_is_q_of_best_links():
     assert policy.worth() > values.mean(), "links that are worth less change nothing"
     while any(GOOD in store.cues.take(np.array([row])).codes for row in store.pending_rows()):
         fetch(crawl)
-    assert policy.worth() < values[-1]
+    for _ in range(5):
+        fetch(crawl)
+    assert policy.worth() < values[-1], "it has seen the others"
 
 
 def test_worth_is_of_links_that_can_be_fetched_now():
@@ -146,15 +147,6 @@ def test_links_to_other_shards_are_candidates():
     own, *away = transition.candidates[:, LINK].tolist()
     assert min(away) > 0.5
     assert np.allclose(away, own, atol=0.2)
-
-
-def test_links_to_other_shards_are_leads():
-    """A directory is worth its links, whoever fetches them."""
-    crawls = [begun(), begun()]
-    for crawl, links in zip(crawls, ([], [f"{url}x" for url in OTHER[:9]]), strict=True):
-        host = crawl.store["host"][fetch(crawl, links).experience.row]
-        crawl.lead = crawl.policy.link_learner._hosts.leads(np.array([host], dtype=np.int32))[0]
-    assert crawls[1].lead > crawls[0].lead
 
 
 def test_received_links_are_chosen_by_what_is_known():

@@ -12,7 +12,7 @@ from tres_scrapy.cluster.snapshot_store import SnapshotFolder, SnapshotStore
 from tres_scrapy.run.job_file import NAME
 from tres_scrapy.url.message import TresError
 
-STEP = "INSERT INTO step VALUES (NULL, ?, 1, 1, 'page', 0, 0, x'', 0, 0, NULL, NULL)"
+STEP = "INSERT INTO step VALUES (NULL, ?, 1, 1, 'page', 0, 0, x'', 0, 0, NULL, NULL, 0)"
 
 
 class Nodes:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.agent.policy import Past
+from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.cluster.transition import Transition, TransitionLog, WeightUpdate
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.code import CODES
@@ -33,7 +33,7 @@ def note(log, number, outlinks=0):
     """Note an experience of row `number` whose links have rows from a hundred times that on."""
     log.note_link(known(number))
     rows = np.arange(100 * number, 100 * number + outlinks)
-    log.add(number, vector(number), 1.5 * (number % 2), float(number % 2), rows)
+    log.add(Experience(number, vector(number), float(number % 2)), 1.5 * (number % 2), rows)
 
 
 def transitions_of(log, world, first=0, most=100):
@@ -52,7 +52,7 @@ def test_transition_holds_all_of_an_experience():
     (transition,) = transitions_of(log, world)
     assert (transition.x == 5).all()
     assert (transition.known == 5).all()
-    assert (transition.earned, transition.reward) == (1.5, 1.0)
+    assert (transition.earned, transition.target) == (1.5, 1.0)
     assert transition.candidates.shape == (3, len(FEATURES))
     assert candidates_of([transition]) == [[500, 501, 70]]
     assert transition.codes.tolist() == [0, 1]
@@ -97,6 +97,7 @@ def test_restored_notebook_gives_the_same_transitions():
         np.where(numbers % 3, 100 * numbers, 0),
         numbers % 3,
         np.array([51, 53, 53]),
+        np.zeros(3, dtype=np.float32),
     )
     restored.restore(past, 1.5 * past.rewards)
     for number in (4, 5):
@@ -112,7 +113,8 @@ def test_restored_experiences_wait_for_their_choice():
     log.note_link(known(1))
     columns = (np.array([each]) for each in (1, 0, 0, -1))
     rows, firsts, outlinks, sampled = columns
-    past = Past(vector(1)[None], np.ones(1, dtype=np.float32), rows, firsts, outlinks, sampled)
+    reward, grade = np.ones(1, dtype=np.float32), np.zeros(1, dtype=np.float32)
+    past = Past(vector(1)[None], reward, rows, firsts, outlinks, sampled, grade)
     log.restore(past, past.rewards)
     log.note_choice(7)
     assert candidates_of(transitions_of(log, world)) == [[7]]
@@ -129,7 +131,7 @@ LESSON = Transition(
         LESSON.packed()[:-1],
         LESSON.packed()[:50],
         LESSON._replace(x=vector(np.nan)).packed(),
-        LESSON._replace(reward=np.inf).packed(),
+        LESSON._replace(target=np.inf).packed(),
         LESSON._replace(candidates=np.full((1, 9), np.inf, dtype="f4")).packed(),
         LESSON._replace(codes=np.array([CODES], "<u4")).packed(),
     ],
@@ -142,7 +144,7 @@ def test_damaged_transition_is_refused(damage):
 
 def test_taught_arrives_as_it_was_packed():
     columns = (np.array(each, dtype="f4") for each in ([0.5], [1.5], [2.5]))
-    update = WeightUpdate(7, 9, 0.25, vector(3), np.array([CODES - 1]), *columns)
+    update = WeightUpdate(7, 9, vector(3), np.array([CODES - 1]), *columns)
     again = WeightUpdate.unpacked(update.packed())
-    assert again[:3] == (7, 9, 0.25)
-    assert [each.tolist() for each in again[3:]] == [each.tolist() for each in update[3:]]
+    assert again[:2] == (7, 9)
+    assert [each.tolist() for each in again[2:]] == [each.tolist() for each in update[2:]]

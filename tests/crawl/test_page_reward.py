@@ -53,6 +53,24 @@ def test_missing_page_has_no_copies():
     assert of(verdicts).relevant
 
 
+def test_grade_says_how_near_a_page_came():
+    verdicts = Verdicts(0.4, detect_copies=False)
+    pages = (of(verdicts, probability=p) for p in (0.0, 0.004, 0.2, 0.4, 0.9, 1.0))
+    grades = [verdicts.grade_of(page) for page in pages]
+    assert grades == sorted(grades)
+    assert grades[0] == 0
+    assert grades[1] == pytest.approx(0.08, abs=0.01)
+    assert grades[3] == pytest.approx(0.5**0.5)
+    assert grades[-1] <= 1
+
+
+def test_page_that_cannot_be_relevant_has_no_grade():
+    verdicts = Verdicts(0.4)
+    assert verdicts.grade_of(of(verdicts, probability=0.3)) > 0
+    assert verdicts.grade_of(of(verdicts, probability=0.3)) == 0, "a copy"
+    assert verdicts.grade_of(of(verdicts, STEW, is_query=True)) == 0
+
+
 def test_answer_to_query_is_irrelevant():
     assert not of(Verdicts(0.4), is_query=True).relevant
 

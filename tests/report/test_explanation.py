@@ -84,7 +84,7 @@ def test_changed_domain_says_so(path, tmp_path):
     connection.close()
     with Record(copy) as read:
         found = set()
-        for page in read.last(100):
+        for page in read.last(1000):
             moved, rule = read.has_moved(page), read.rule(page.leaf, page.splits)
             said = " ".join(str(FetchExplanation(read, page.url)).split())
             assert moved is ("have changed" in said)

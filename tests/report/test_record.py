@@ -22,7 +22,7 @@ def test_every_booking_is_kept(recorded, read):
     assert [page.step for page in pages] == list(range(1, len(recorded.bookings) + 1))
     store = recorded.crawl.store
     for number, (page, booking) in enumerate(zip(pages, recorded.bookings, strict=True)):
-        row, x, reward = booking.experience
+        row, x, reward, _ = booking.experience
         assert (page.row, page.reward, page.kind) == (row, reward, booking.kind)
         assert list(page.x) == list(FEATURES)
         assert list(page.x.values()) == x.tolist()

@@ -47,7 +47,7 @@ def test_foreign_file_is_untouched(tmp_path):
     ("change", "said"),
     [
         (1, "newer version of TRES"),
-        (-1, "older version of TRES (format 4, this one reads 5): give"),
+        (-1, "older version of TRES (format 5, this one reads 6): give"),
     ],
 )
 def test_other_format_is_refused(tmp_path, change, said):

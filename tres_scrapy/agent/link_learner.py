@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.agent.host_value import HostValues
 from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.frontier.column import Rows, Table
@@ -25,93 +27,14 @@ from tres_scrapy.links.model import (
     Links,
     known_of,
     prior_of,
-    sigmoid,
 )
 
-FADE: Final = 0.95  # of what a fetch counts, at each further fetch of its host
-PAGES_KEPT: Final = 10_000  # pages whose links may still prove relevant
-_HOST: Final = np.dtype([("fetches", "i4"), ("recent", "f4"), ("relevant", "f4"), ("leads", "f4")])
-
-Hosts = NDArray[np.int32]
-Values = NDArray[np.float32]
 EXPERIENCES_A_REPLAY: Final = 4  # that were seen: the first few are not overlearned
 CHECKPOINT: Final = 1_000  # experiences between two saved states
 _CHUNK: Final = 5_000  # links scored at once
-_EDGE: Final = 1e-6  # P is no surer than this where its logit is taken
 _LINK: Final = np.dtype(
     [("logit", "f4"), ("variance", "f4"), ("fetched", "i4"), ("relevant", "f4")]
 )
-
-
-class HostMemory:
-    """Counts fetches by host, and with fading weights what came of them.
-
-    The *lead* of a page is the highest P(relevant) of the links that were first seen on it, and 1
-    once one of them proves relevant: a directory is not relevant and leads to pages that are. Hosts
-    that are hardly known are believed to have the mean lead of all, before any proof: with proofs,
-    unknown hosts would seem better than most.
-    """
-
-    def __init__(self) -> None:
-        self._hosts = Table(_HOST, capacity=64)
-        self._recent = self._leads = 0.0  # of all hosts
-        self._pages: dict[int, tuple[int, float]] = {}  # host and lead of the last ones, by row
-
-    def note_fetch(self, host: int, reward: float) -> None:
-        """Count a fetch; `host` is its number."""
-        self._hosts.grow(host + 1)
-        hosts = self._hosts
-        hosts["fetches"][host] += 1
-        hosts["recent"][host] = FADE * hosts["recent"][host] + 1
-        hosts["relevant"][host] = FADE * hosts["relevant"][host] + reward
-        hosts["leads"][host] *= FADE
-        self._recent, self._leads = FADE * self._recent + 1, FADE * self._leads
-
-    def note_lead(self, row: int, host: int, lead: float) -> None:
-        """Note the lead of the page that was just `fetched`, or a higher one of an earlier page."""
-        if row not in self._pages:
-            self._pages[row] = host, 0.0
-            self._leads += lead
-            if len(self._pages) > PAGES_KEPT:
-                del self._pages[next(iter(self._pages))]
-        self._raise(row, lead)
-
-    def note_proof(self, row: int) -> None:
-        """Note that a link first seen on a page is relevant.
-
-        This counts for its host like the lead of a page fetched now, however old the page is: a
-        host is worth as much as what it has led to lately.
-        """
-        if row in self._pages:
-            self._raise(row, 1.0)
-
-    def _raise(self, row: int, lead: float) -> None:
-        host, before = self._pages[row]
-        if lead > before:
-            leads, recent = self._hosts["leads"], self._hosts["recent"]
-            leads[host] = min(recent[host], leads[host] + lead - before)
-            self._pages[row] = host, lead
-
-    def logits(self, hosts: Hosts) -> Values:
-        """Return the logit of the relevant share of the last fetches [n], 0 without a fetch."""
-        self._hosts.grow(int(hosts.max(initial=-1)) + 1)
-        recent, relevant = (self._hosts[name].take(hosts) for name in ("recent", "relevant"))
-        logits: Values = np.log((relevant + 0.5) / (recent - relevant + 0.5))
-        return logits
-
-    def leads(self, hosts: Hosts) -> Values:
-        """Return the mean lead of the last pages [n], drawn to that of all hosts by one page."""
-        self._hosts.grow(int(hosts.max(initial=-1)) + 1)
-        mean = self._leads / self._recent if self._recent else 0.5
-        recent, leads = (self._hosts[name].take(hosts) for name in ("recent", "leads"))
-        values: Values = ((leads + mean) / (recent + 1)).astype(np.float32)
-        return values
-
-    def doubts(self, hosts: Hosts) -> Values:
-        """Return how little is known [n]: 1 / sqrt(1 + fetches)."""
-        self._hosts.grow(int(hosts.max(initial=-1)) + 1)
-        doubts: Values = (1 / np.sqrt(1 + self._hosts["fetches"].take(hosts))).astype(np.float32)
-        return doubts
 
 
 class LinkTrainer:
@@ -167,7 +90,7 @@ class LinkLearner:
         self._mean = np.zeros(len(KNOWN), dtype=np.float32)  # of the known facts of fetched links
         self._store = store
         self._trainer = LinkTrainer(self.model, options, seed)
-        self._hosts = HostMemory()
+        self._hosts = HostValues()
         self._best: dict[int, Codes] = {}  # codes by row: the best hardly change between choices
         self._chosen: dict[int, tuple[int, Codes]] = {}  # by row: URL and codes, until fetched
         # By row: what its codes say; how many links of the page were fetched, and their rewards.
@@ -206,36 +129,24 @@ class LinkLearner:
         self.rate(rows)
         return rows
 
-    def bonus(self, rows: Rows, want: float = 1.0) -> NDArray[np.float32]:
-        """Return what speaks for samples beside their P(relevant), as [n].
-
-        First, a host that was hardly fetched may be better than it seems: P(relevant) is taken at a
-        higher logit (an upper confidence bound), from 0 to 1 times as much higher with `want`.
-        Second, its pages lead to others.
-        """
+    def bonus(self, rows: Rows) -> NDArray[np.float32]:
+        """Return what the answers to samples teach of their hosts [n], in relevant pages."""
         hosts = self._store["host"].take(rows)
         p = self._store["probability"].take(rows)
-        bounded = np.clip(p, _EDGE, 1 - _EDGE)
-        logits = np.log(bounded / (1 - bounded))
-        higher = want * self.options.exploration * self._hosts.doubts(hosts)
-        hope = sigmoid(logits + higher) - p
-        values: NDArray[np.float32] = hope + self.options.lead * self._hosts.leads(hosts)
-        return values
+        room = self._store.ledger.pages_left(self._store["domain"].take(rows))
+        return self._hosts.gains(hosts, p, room)
 
     def observe(self, experience: Experience) -> None:
         """Learn from an experience, and from some earlier ones again."""
-        self._trainer.learn(self._remember(experience), experience.reward)
+        self._trainer.learn(self._remember(experience), experience.target)
         if self._trainer.seen % CHECKPOINT == 0:
             self._checkpoint = self._packed()
 
-    def expand(self, page: int, outlinks: Rows, away: float = 0.0) -> None:
-        """Note what a fetched page leads to; its outlinks are rated.
-
-        `away` is the highest P(relevant) of its links to domains of other shards.
-        """
-        host = int(self._store["host"][page])
-        lead = self._store["probability"].take(outlinks).max(initial=away)
-        self._hosts.note_lead(page, host, float(lead))
+    def expand(self, page: int, outlinks: Rows) -> None:
+        """Note the hosts that a fetched page leads to."""
+        self._hosts.note_outlinks(
+            int(self._store["host"][page]), self._store["host"].take(outlinks)
+        )
 
     def state(self) -> dict[str, bytes]:
         """Return the state at the last checkpoint; `restore` learns what came after it again."""
@@ -250,15 +161,15 @@ class LinkLearner:
         learned = self._unpack(self._checkpoint) if self._checkpoint else 0
         if not 0 <= learned <= len(past.rows):
             raise ValueError("the link model has learned more than the crawl has fetched")
-        experiences = map(Experience, past.rows.tolist(), past.x, past.rewards.tolist())
-        for number, experience in enumerate(experiences):
+        links = zip(past.firsts.tolist(), past.outlinks.tolist(), strict=True)
+        for number, experience in enumerate(past.experiences()):
             if number < learned:
                 self._remember(experience)
             else:
                 self.observe(experience)
-        pending = self._store.pending_rows()
-        self.rate(pending)
-        self._restore_leads(past, pending)
+            first, count = next(links)
+            self.expand(experience.row, np.arange(first, first + count))
+        self.rate(self._store.pending_rows())
 
     def links(self, rows: Rows) -> Links:
         """Return what the model reads of samples now."""
@@ -334,45 +245,24 @@ class LinkLearner:
 
     def _remember(self, experience: Experience) -> Links:
         """Keep an experience to learn it again, and count it for its siblings."""
-        row, x, reward = experience
+        row, x, reward, _ = experience
         rows = np.array([row])
         url, codes = self._chosen.pop(row, (None, None))
         if codes is None or url != self._store["url"][row]:  # a redirect changes the URL
             codes, _ = self._codes(rows)
         link = self._link(self._known(rows, x[None]), codes)
-        self._trainer.keep(link, reward)
+        self._trainer.keep(link, experience.target)
         self._mean += (link.known[0] - self._mean) / self._trainer.seen
         self.fetched[link.codes] += 1
         self.rewarded[link.codes] += reward > 0
-        self._hosts.note_fetch(int(self._store["host"][row]), reward)
+        where = urlsplit(self._store.url(row))
+        is_front = where.path in {"", "/"} and not where.query
+        self._hosts.note_fetch(int(self._store["host"][row]), reward, is_front=is_front)
         parent = self._store["parent"][row]
         if parent != NO_PARENT:
             self._links["fetched"][parent] += 1
             self._links["relevant"][parent] += reward
-            if reward > 0:
-                self._hosts.note_proof(parent)
         return link
-
-    def _restore_leads(self, past: Past, pending: Rows) -> None:
-        """Note again what each page leads to, as far as is known now."""
-        best = np.zeros(len(self._store), dtype=np.float32)
-        for rows, values in (
-            (pending, self._store["probability"].take(pending)),
-            (past.rows, past.x[:, LINK]),
-        ):
-            parents = self._store["parent"].take(rows)
-            linked = parents != NO_PARENT
-            np.maximum.at(best, parents[linked], values[linked])
-        self._hosts = HostMemory()
-        hosts = self._store["host"].take(past.rows).tolist()
-        parents = self._store["parent"].take(past.rows)
-        for row, host, parent, reward in zip(
-            past.rows.tolist(), hosts, parents.tolist(), past.rewards.tolist(), strict=True
-        ):
-            self._hosts.note_fetch(host, reward)
-            if reward > 0:
-                self._hosts.note_proof(parent)
-            self._hosts.note_lead(row, host, float(best[row]))
 
     def _packed(self) -> bytes:
         head = json.dumps(self._trainer.counts())

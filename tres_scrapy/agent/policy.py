@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, Self
 
@@ -52,11 +52,20 @@ class Decision(NamedTuple):
 
 
 class Experience(NamedTuple):
-    """A fetched sample, its x(s, a) [9] when it was chosen, and its reward."""
+    """A fetched sample, its x(s, a) [9] when it was chosen, and its reward.
+
+    `grade` says how near a page without a reward came to one, 0 to 1 (see crawl/verdict.py).
+    """
 
     row: int
     x: NDArray[np.float32]
     reward: float
+    grade: float = 0.0
+
+    @property
+    def target(self) -> float:
+        """What a model of links learns: the reward, or the grade of a page without one."""
+        return max(self.reward, self.grade)
 
 
 class PageText(NamedTuple):
@@ -85,6 +94,17 @@ class Past(NamedTuple):
     firsts: Rows  # row of the first outlink of each page
     outlinks: NDArray[np.int64]  # number of outlinks of each page
     sampled: Rows  # row chosen next, -1 if none yet
+    grades: NDArray[np.float32]
+
+    @property
+    def targets(self) -> NDArray[np.float32]:
+        """What a model of links learns of each experience."""
+        return np.maximum(self.rewards, self.grades)
+
+    def experiences(self) -> Iterator[Experience]:
+        """Yield each experience."""
+        columns = (self.rows.tolist(), self.x, self.rewards.tolist(), self.grades.tolist())
+        return map(Experience, *columns)
 
 
 class Policy:

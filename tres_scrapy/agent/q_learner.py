@@ -234,8 +234,8 @@ class QLearner:
         self.steps = len(past.rewards)
         if self._ucb:
             self._confidence.add(past.x)
-        x, _, _, *rest = past
-        self._replay.restore(x, self._earned_before(past), *rest)
+        links = past.firsts, past.outlinks, past.sampled
+        self._replay.restore(past.x, self._earned_before(past), *links)
         self._incomplete = np.flatnonzero(past.sampled == NO_ROW).tolist()
 
     def figures(self) -> dict[str, float | str]:
@@ -249,7 +249,7 @@ class QLearner:
 
     def _earned(self, experience: Experience) -> float:
         """Return the reward of an experience, with the intrinsic one."""
-        row, _, reward = experience
+        row, _, reward, _ = experience
         domain = self._store["domain"][row]
         if reward > 0 and domain not in self._found:
             self._found.add(domain)

@@ -55,7 +55,6 @@ class TresPolicy(Policy):
         self._links = self._make_links(setup)
         self._best = Shortlist(store, SHORTLIST)
         self.waits = False
-        self._yield = RecentYield()
         self._last: tuple[Ranking, int] | None = None  # with the row that was chosen of it
 
     @property
@@ -84,7 +83,6 @@ class TresPolicy(Policy):
         """Add the experience to the tree, whose leaf may split, and to the link model."""
         experience = self._viewed(experience)
         self._learner.steps += 1
-        self._yield.note(experience.reward)
         if self._links is not None:
             self._links.observe(experience)
             if self._learner.steps % RATING_PERIOD == 0:
@@ -156,8 +154,7 @@ class TresPolicy(Policy):
         rows = np.concatenate([rows, self._best.soon(available, TOP_READ)])
         x = self.view(links.refresh(rows, TOP_READ))
         self._best.offer(drawn.rows)
-        bonus = links.bonus(rows, 1 - self._yield.value)
-        q_values, bounds = self._learner.rate(rows, x, bonus)
+        q_values, bounds = self._learner.rate(rows, x, links.bonus(rows))
         leaves = [drawn.leaves[alone], self.tree.leaf_of(x[len(alone) :])]
         ranking = Ranking(
             self.tree.splits,
@@ -233,8 +230,6 @@ class TresPolicy(Policy):
         if self._links is not None:
             self._links.restore(past, state)
             self._best.offer(pending)
-        for reward in past.rewards.tolist():
-            self._yield.note(reward)
         self.tree.restore(rules, past.x, past.rewards)
         self.tree.insert(pending)
         self._learner.restore(past, state)
@@ -250,19 +245,7 @@ class TresPolicy(Policy):
 
 
 MIN_GAIN: Final = 0.1  # relevant pages: a link must be worth so much more to be waited for
-RECENT: Final = 30  # fetches that say how well the crawl goes
 PAGES_A_CHOICE: Final = 4  # under way, for which a ranking serves one more choice
-
-
-class RecentYield:
-    """The relevant share of the last fetches, later ones weighing more; 0.5 before the first."""
-
-    def __init__(self) -> None:
-        self.value = 0.5
-
-    def note(self, reward: float) -> None:
-        """Note the reward of a fetch."""
-        self.value += (reward - self.value) / RECENT
 
 
 class Ranking(NamedTuple):

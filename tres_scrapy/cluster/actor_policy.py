@@ -53,7 +53,6 @@ class ActorPolicy(TresPolicy):
         """Choose from now on by what was learned."""
         self._learner.take(update)
         self._links.take(update)
-        self._yield.value = update.recent
 
     def note_away(self, page: int, links: Outlinks) -> None:
         """Note the links of a page to domains of other shards, before `expand` for the page."""
@@ -88,24 +87,18 @@ class ActorLinkLearner(LinkLearner):
     def __init__(self, log: TransitionLog, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._log = log
-        self._away = 0.0  # highest P(relevant) of the links of the page that is booked
 
     def note_away(self, page: int, links: Outlinks) -> None:
         """Rate the links of a page to domains of other shards, and note the best."""
         x = self._features_away(page, links) if links.urls else _NOTHING
-        self._away = float(x[:, LINK].max(initial=0.0))
         self._log.note_away(x[np.argsort(-x[:, LINK], kind="stable")[:AWAY]])
-
-    def expand(self, page: int, outlinks: Rows, away: float = 0.0) -> None:
-        """Note what a fetched page leads to, in all shards."""
-        super().expand(page, outlinks, max(away, self._away))
 
     def observe(self, experience: Experience) -> None:
         """Note an experience and learn from it."""
         link = self._remember(experience)
         self._log.note_link(link.known[0])
         self.model.gain(link)
-        self.model.fit(link, experience.reward)
+        self.model.fit(link, experience.target)
 
     def codes_of(self, row: int) -> Codes:
         """Return what the link of a row says."""
@@ -139,10 +132,9 @@ class ActorQLearner(QLearner):
 
     def remember(self, experience: Experience, outlinks: Rows) -> None:
         """Note an experience and its page's outlinks."""
-        row, x, reward = experience
         if self._ucb:
-            self._confidence.add(x)
-        self._log.add(row, x, self._earned(experience), reward, outlinks)
+            self._confidence.add(experience.x)
+        self._log.add(experience, self._earned(experience), outlinks)
 
     def note_choice(self, row: int) -> None:
         """Add the chosen row to A~ of the experiences since the choice before."""

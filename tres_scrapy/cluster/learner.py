@@ -14,7 +14,6 @@ from tres_scrapy.agent.ddqn import Batch, DoubleDQN, learns_at
 from tres_scrapy.agent.link_learner import LinkTrainer
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import reward_expected
-from tres_scrapy.agent.tres import RecentYield
 from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.sampling import random_state, restore_random
@@ -92,7 +91,6 @@ class Learner:
         self._random = np.random.default_rng(setup.seed)
         self._model = LinkModel(setup.links, *prior_of(), setup.link_prior)
         self._trainer = LinkTrainer(self._model, setup.links, setup.seed)
-        self._yield = RecentYield()
 
     def learn(self, shard: int, first: int, transitions: Sequence[bytes]) -> None:
         """Learn the transitions of a shard from number `first` on, each of them once.
@@ -134,7 +132,6 @@ class Learner:
         return WeightUpdate(
             self.steps,
             self._agent.updates,
-            self._yield.value,
             self._agent.online.parameters,
             where,
             self._model.weights[where],
@@ -149,7 +146,6 @@ class Learner:
             "steps": self.steps,
             "updates": self._agent.updates,
             "hurried": self.hurried,
-            "recent": self._yield.value,
             "positions": self.positions,
             "lines": self._lines,
             "random": random_state(self._random).decode(),
@@ -161,7 +157,7 @@ class Learner:
             "links.codes": np.concatenate(
                 [np.zeros(0, dtype=np.uint32), *(link.codes for link, _ in kept)]
             ),
-            "links.rewards": np.array([reward for _, reward in kept], dtype=np.float64),
+            "links.targets": np.array([target for _, target in kept], dtype=np.float64),
         }
         return save(
             {
@@ -184,21 +180,20 @@ class Learner:
         self._replay.restore(parts)
         restore_random(self._random, head["random"].encode())
         codes = np.split(parts["links.codes"], np.cumsum(parts["links.counts"])[:-1])
-        links = zip(parts["links.known"], codes, parts["links.rewards"].tolist(), strict=False)
-        for known, some, reward in links:
-            self._trainer.keep(self._read(known, some), reward)
+        links = zip(parts["links.known"], codes, parts["links.targets"].tolist(), strict=False)
+        for known, some, target in links:
+            self._trainer.keep(self._read(known, some), target)
         self._trainer.seen = self._trainer.restore(head["links"])
         self.steps, self.hurried = head["steps"], head["hurried"]
-        self.positions, self._yield.value = head["positions"], head["recent"]
+        self.positions = head["positions"]
         self._lines = head.get("lines", self._lines)  # older states have none
 
     def _learn(self, transition: Transition, *, hurried: bool) -> None:
         self.steps += 1
         self.hurried += hurried
-        self._yield.note(transition.reward)
         link = self._read(transition.known, transition.codes)
-        self._trainer.keep(link, transition.reward)
-        self._trainer.learn(link, transition.reward, replays=not hurried)
+        self._trainer.keep(link, transition.target)
+        self._trainer.learn(link, transition.target, replays=not hurried)
         self._replay.add(transition)
         if learns_at(self._options, self.steps):
             batch, candidates = self._replay.batch(self._options.batch_size, self._random)

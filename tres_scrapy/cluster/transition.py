@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import Past
+from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.code import CODES, Codes
@@ -19,23 +19,21 @@ _HEAD: Final = np.dtype(
         ("x", "<f4", (len(FEATURES),)),
         ("known", "<f4", (len(KNOWN),)),
         ("earned", "<f4"),
-        ("reward", "<f4"),
+        ("target", "<f4"),
         ("candidates", "<u4"),
     ]
 )
 _WEIGHT: Final = np.dtype(
     [("where", "<u4"), ("weight", "<f4"), ("square", "<f4"), ("precision", "<f4")]
 )
-_COUNTS: Final = np.dtype(
-    [("steps", "<i8"), ("updates", "<i8"), ("recent", "<f8"), ("parameters", "<i8")]
-)
+_COUNTS: Final = np.dtype([("steps", "<i8"), ("updates", "<i8"), ("parameters", "<i8")])
 _NONE: Final = -1
 _NOTE: Final = np.dtype(
     [
         ("x", "f4", (len(FEATURES),)),
         ("known", "f4", (len(KNOWN),)),
         ("earned", "f4"),
-        ("reward", "f4"),
+        ("target", "f4"),
         ("row", "i8"),
         ("first", "i8"),
         ("outlinks", "i8"),
@@ -47,21 +45,21 @@ _NOTE: Final = np.dtype(
 class Transition(NamedTuple):
     """An experience with all that is learned from it.
 
-    `earned` is the reward with the intrinsic one. `known` [K] and `codes` [m] are what the link
-    model reads of the link, `candidates` [k, 9] the actions of the next step.
+    `earned` is the reward with the intrinsic one, `target` what the link model learns. `known` [K]
+    and `codes` [m] are what it reads of the link, `candidates` [k, 9] the actions of the next step.
     """
 
     x: NDArray[np.float32]
     known: NDArray[np.float32]
     earned: float
-    reward: float
+    target: float
     candidates: NDArray[np.float32]
     codes: Codes
 
     def packed(self) -> bytes:
         """Return the transition as bytes."""
         head = np.zeros((), dtype=_HEAD)
-        for name in ("x", "known", "earned", "reward"):
+        for name in ("x", "known", "earned", "target"):
             head[name] = getattr(self, name)
         head["candidates"] = len(self.candidates)
         candidates, codes = self.candidates.astype("<f4"), self.codes.astype("<u4")
@@ -76,25 +74,24 @@ class Transition(NamedTuple):
         candidates = np.frombuffer(data, "<f4", width * count, _HEAD.itemsize)
         codes = np.frombuffer(data, "<u4", offset=end)
         numbers = np.concatenate([head["x"], head["known"], candidates])
-        if not np.isfinite([*numbers, head["earned"], head["reward"]]).all():
+        if not np.isfinite([*numbers, head["earned"], head["target"]]).all():
             raise ValueError("a transition holds a number that is not finite")
         if len(codes) and codes.max() >= CODES:
             raise ValueError("a transition holds an unknown code")
-        earned, reward = float(head["earned"]), float(head["reward"])
+        earned, target = float(head["earned"]), float(head["target"])
         candidates = candidates.reshape(count, width)
-        return cls(head["x"].copy(), head["known"].copy(), earned, reward, candidates, codes)
+        return cls(head["x"].copy(), head["known"].copy(), earned, target, candidates, codes)
 
 
 class WeightUpdate(NamedTuple):
     """What the learner knows: `parameters` [P] of Q, and weights of the link model that changed.
 
     `where` [n] are the numbers of those weights. `steps` experiences were learned, with `updates`
-    gradient steps; `recent` is the relevant share of the last ones.
+    gradient steps.
     """
 
     steps: int
     updates: int
-    recent: float
     parameters: NDArray[np.float32]
     where: NDArray[np.int64]
     weights: NDArray[np.float32]
@@ -104,7 +101,7 @@ class WeightUpdate(NamedTuple):
     def packed(self) -> bytes:
         """Return the knowledge as bytes."""
         size = len(self.parameters)
-        counts = np.array((self.steps, self.updates, self.recent, size), dtype=_COUNTS)
+        counts = np.array((self.steps, self.updates, size), dtype=_COUNTS)
         changed = np.zeros(len(self.where), dtype=_WEIGHT)
         changed["where"] = self.where
         changed["weight"], changed["square"] = self.weights, self.squares
@@ -114,11 +111,11 @@ class WeightUpdate(NamedTuple):
     @classmethod
     def unpacked(cls, data: bytes) -> WeightUpdate:
         """Return the knowledge that was packed."""
-        steps, updates, recent, size = np.frombuffer(data, _COUNTS, 1)[0].tolist()
+        steps, updates, size = np.frombuffer(data, _COUNTS, 1)[0].tolist()
         parameters = np.frombuffer(data, "<f4", size, _COUNTS.itemsize)
         changed = np.frombuffer(data, _WEIGHT, offset=_COUNTS.itemsize + 4 * size)
         columns = (changed[name] for name in ("weight", "square", "precision"))
-        return cls(steps, updates, recent, parameters, changed["where"].astype(np.int64), *columns)
+        return cls(steps, updates, parameters, changed["where"].astype(np.int64), *columns)
 
 
 class TransitionLog:
@@ -147,13 +144,13 @@ class TransitionLog:
         if len(x):
             self._away[len(self)] = x
 
-    def add(
-        self, row: int, x: NDArray[np.float32], earned: float, reward: float, outlinks: Rows
-    ) -> None:
+    def add(self, experience: Experience, earned: float, outlinks: Rows) -> None:
         """Add an experience and the consecutive rows of its page's outlinks."""
         first = int(outlinks[0]) if len(outlinks) else 0
         place = self._notes.extend(1).start
-        values = x, self._known.pop(0), earned, reward, row, first, len(outlinks), _NONE
+        row, x, *_ = experience
+        known, target = self._known.pop(0), experience.target
+        values = x, known, earned, target, row, first, len(outlinks), _NONE
         for name, value in zip(_NOTE.names or (), values, strict=True):
             self._notes[name][place] = value
 
@@ -165,7 +162,8 @@ class TransitionLog:
     def restore(self, past: Past, earned: NDArray[np.float32]) -> None:
         """Fill an empty log with a past, whose links were noted."""
         where = self._notes.extend(len(past.rows))
-        columns = (past.x, np.array(self._known), earned, past.rewards, past.rows, *past[3:])
+        links = past.rows, past.firsts, past.outlinks, past.sampled
+        columns = (past.x, np.array(self._known), earned, past.targets, *links)
         for name, values in zip(_NOTE.names or (), columns, strict=True):
             if len(past.rows):
                 self._notes[name][where] = values
@@ -187,5 +185,5 @@ class TransitionLog:
         candidates = [*range(first, first + int(note["outlinks"])), int(note["sampled"])]
         x = self._features(np.array([row for row in candidates if row != _NONE], dtype=np.int64))
         x = np.concatenate([x, self._away.get(number, x[:0])])
-        earned, reward = float(note["earned"]), float(note["reward"])
-        return Transition(note["x"], note["known"], earned, reward, x, codes_of(int(note["row"])))
+        earned, target = float(note["earned"]), float(note["target"])
+        return Transition(note["x"], note["known"], earned, target, x, codes_of(int(note["row"])))

@@ -119,8 +119,6 @@ class LinkOptions:
     pretrained: bool = setting(
         flag, True, "begin with what the URLs and titles of the topic's training documents say"
     )
-    exploration: float = 2.0  # added to the logit of links to a host never fetched
-    lead: float = 0.5  # weight of what the last pages of a host led to
     variance: float = 0.05  # of each weight before anything is learned
     rate: float = 0.2  # of AdaGrad
     shrinkage: float = 1e-3  # pull of each weight towards its prior

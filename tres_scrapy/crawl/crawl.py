@@ -264,7 +264,7 @@ class Crawl:
         self._count_kind(judged)
         is_trusted = self.trusted_seeds and self.store.is_seed(row)
         reward = reward_of(relevant, is_trusted=is_trusted, is_query=is_query)
-        experience = self._observe(decision, reward)
+        experience = self._observe(decision, reward, self.verdicts.grade_of(judged))
         if is_query:
             path = SEED_PATH
         else:
@@ -302,7 +302,7 @@ class Crawl:
         refused = Counter({name.removeprefix(LINKS_REFUSED): counts.pop(name) for name in names})
         self.store.admission.restore(counts.pop(LEFT_OUT, 0), refused)
         if self.limit is not None:
-            self.store.ledger.note_progress(self.pages / self.limit)
+            self.store.ledger.note_progress(self.pages, self.limit)
 
     def restore_first(self, decisions: Sequence[Decision]) -> None:
         """Fetch these PENDING samples, seeds or chosen before, ahead of all others."""
@@ -349,7 +349,7 @@ class Crawl:
         self.relevant += bool(relevant)
         ledger.book_page(self.store["domain"][row], float(relevant))
         if self.limit is not None:
-            ledger.note_progress(self.pages / self.limit)
+            ledger.note_progress(self.pages, self.limit)
 
     def _count_kind(self, judged: Judged) -> None:
         """Count copies, pages in languages that are not wanted or that the pack does not know."""
@@ -361,8 +361,8 @@ class Crawl:
         if self.verdicts.is_unsupported(language):
             self.counts[FOREIGN + language] += 1
 
-    def _observe(self, decision: Decision, reward: float) -> Experience:
-        experience = Experience(decision.row, decision.x, reward)
+    def _observe(self, decision: Decision, reward: float, grade: float = 0.0) -> Experience:
+        experience = Experience(decision.row, decision.x, reward, grade)
         self.policy.observe(experience)
         return experience
 

@@ -18,6 +18,7 @@ A topic that learns describes waiting links again with the pages that it judges:
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final
@@ -32,6 +33,7 @@ from tres_scrapy.page.kind import Duplicates
 from tres_scrapy.topic.pack import OWN_THRESHOLD, Judged
 
 FAILURE_REWARD: Final = 0.0
+SUREST: Final = 1e-6  # 1 - P, at least
 FOREIGN: Final = "foreign/"  # prefix in the counts of a crawl, followed by the language
 
 
@@ -65,6 +67,17 @@ class Verdicts:
             is_query=is_query,
             is_foreign=scope is not None and not scope.reads(judged.page.language),
         )
+
+    def grade_of(self, judged: Judged) -> float:
+        """Return how near a page came to being relevant, 0 to 1; at the threshold it is 0.71.
+
+        Where hardly a page is relevant, pages that come near are the only sign of where they are.
+        The square root keeps them apart: of odds 100 times too low, 0.1 is left.
+        """
+        if judged.is_out:
+            return 0.0
+        odds, needed = (p / max(1 - p, SUREST) for p in (judged.probability, self._threshold))
+        return math.sqrt(odds / (odds + needed)) if odds else 0.0
 
     def is_unsupported(self, language: str) -> bool:
         """Return whether the pack was not trained for a language: its verdict is unreliable."""

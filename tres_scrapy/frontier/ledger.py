@@ -62,6 +62,7 @@ class DomainLedger:
         self.inlinks = inlinks
         self.limits = limits
         self.progress = 0.0
+        self._left = UNLIMITED  # pages of the crawl
         self.relevant_domains = 0  # domains with a relevant page: the second metric of both papers
         self.domains_given_up = 0  # after too many failures in a row
         self.leased = 0  # fetches that run
@@ -128,9 +129,9 @@ class DomainLedger:
         """Set another MAX."""
         self.cap = cap
 
-    def note_progress(self, share: float) -> None:
-        """Note which share of its pages the crawl has fetched: MAX may depend on it."""
-        self.progress = share
+    def note_progress(self, pages: int, limit: int) -> None:
+        """Note how many of the pages of the crawl are fetched: MAX may depend on it."""
+        self.progress, self._left = pages / limit, max(0, limit - pages)
 
     def book_page(self, domain: int, reward: float) -> None:
         """Count a fetched page; this changes features 7 and 8 and counts towards the cap."""
@@ -245,11 +246,21 @@ class DomainLedger:
         counts = self._records["pages"].take(domains)
         if leased:
             counts += self._records["leased"].take(domains) + self._records["held"].take(domains)
+        return np.asarray(counts >= self._most(domains))
+
+    def pages_left(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return how many more pages of domains the crawl may fetch [n], by MAX and its limit."""
+        left: NDArray[np.int32] = self._most(domains) - self._records["pages"].take(domains)
+        return left.clip(0, self._left)
+
+    def _most(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return MAX of domains [n]: a budget of their own, or that of all."""
         most = UNLIMITED if self.cap is None else self.cap.at(self.progress)
+        most = min(most, UNLIMITED)
         if not self._budgets:
-            return np.asarray(counts >= most)
+            return np.full(len(domains), most, dtype=np.int32)
         own = self._records["budget"].take(domains)
-        return np.asarray(counts >= np.where(own > 0, own, most))
+        return np.where(own > 0, own, most).astype(np.int32)
 
     def given_up(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains are given up after too many failures in a row."""

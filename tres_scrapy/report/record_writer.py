@@ -176,7 +176,7 @@ class Writer:
             pages.append(self._page(step, entry))
             if found := self._rivals(entry):
                 rivals.append((step, json.dumps(found, ensure_ascii=False)))
-            row, x, _ = entry.booking.experience
+            row, x, *_ = entry.booking.experience
             if entry.remark:
                 remarks.append((row, entry.remark))
             scores += [(row, topic, value) for topic, value in entry.scores.items()]
@@ -191,7 +191,7 @@ class Writer:
         cursor.execute("DELETE FROM rivals WHERE step <= ?", (self.steps - RIVALS_KEPT,))
 
     def _page(self, step: int, entry: RecordEntry) -> tuple[Any, ...]:
-        (row, x, reward), relevant, kind, _, decision, _ = entry.booking
+        (row, x, reward, _), relevant, kind, _, decision, _ = entry.booking
         store, choice = self._crawl.store, decision.choice
         final, is_seed = store.url(row), store.is_seed(row)
         return (

@@ -22,7 +22,7 @@ FOREIGN = "requests.queue"  # where Scrapy's own scheduler keeps its requests
 SCHEMA = Schema(
     noun="job",
     application=int.from_bytes(b"TRES", "big"),
-    version=5,
+    version=6,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE batch (
@@ -36,7 +36,8 @@ CREATE TABLE redirect (number INTEGER PRIMARY KEY, row INTEGER NOT NULL, url INT
 CREATE TABLE step (
     number INTEGER PRIMARY KEY, row INTEGER NOT NULL, url INTEGER NOT NULL, host INTEGER NOT NULL,
     kind TEXT NOT NULL, reward REAL NOT NULL, relevant INTEGER NOT NULL, x BLOB NOT NULL,
-    first INTEGER NOT NULL, outlinks INTEGER NOT NULL, sampled INTEGER, mark BLOB
+    first INTEGER NOT NULL, outlinks INTEGER NOT NULL, sampled INTEGER, mark BLOB,
+    grade REAL NOT NULL
 );
 CREATE INDEX step_incomplete ON step (number) WHERE sampled IS NULL;
 CREATE TABLE rule (

@@ -45,8 +45,8 @@ _LONGEST = 100  # characters quoted of a value from a file
 NOTHING = Written(0, 0, 0, 0, 0, 0, 0, {})
 _INSERT_STEP = (
     "INSERT INTO step "
-    "(row, url, host, kind, reward, relevant, x, first, outlinks, mark, sampled) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "(row, url, host, kind, reward, grade, relevant, x, first, outlinks, mark, sampled) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -254,13 +254,14 @@ class Journal:
 
 
 def _step(crawl: Crawl, booking: Booking) -> tuple[object, ...]:
-    (row, x, reward), outlinks = booking.experience, booking.outlinks
+    (row, x, reward, grade), outlinks = booking.experience, booking.outlinks
     return (
         row,
         int(crawl.store["url"][row]),
         int(crawl.store["host"][row]),
         booking.kind,
         reward,
+        grade,
         booking.relevant,
         x.astype("<f4").tobytes(),
         int(outlinks[0]) if len(outlinks) else 0,

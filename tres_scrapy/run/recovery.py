@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import Decision, Experience, Past
+from tres_scrapy.agent.policy import Decision, Past
 from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Booking, Crawl
 from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.crawl.scout import Scout
@@ -117,12 +117,11 @@ def requests(journal: Journal) -> dict[int, str]:
 def bookings(journal: Journal, crawl: Crawl) -> list[Booking]:
     """Return what a recovered crawl had booked, in order, without outlinks and choices."""
     steps = _steps(journal.database)
-    past = zip(steps.past.x, steps.past.rewards.tolist(), strict=True)
     found = []
-    for row, kind, relevant, (x, reward) in zip(
-        steps.rows.tolist(), steps.kinds, steps.relevant.tolist(), past, strict=True
+    for experience, kind, relevant in zip(
+        steps.past.experiences(), steps.kinds, steps.relevant.tolist(), strict=True
     ):
-        experience = Experience(row, x, reward)
+        row, x, *_ = experience
         url, is_query = crawl.store.url(row), kind == QUERY
         decision = Decision(row, None, None, is_query=is_query, url=url, x=x)
         found.append(Booking(experience, relevant and kind == PAGE, kind, NO_ROWS, decision))
@@ -167,11 +166,11 @@ def _restore_redirects(database: Database, store: SampleStore, own: Container[in
 
 def _steps(database: Database) -> Steps:
     found = database.execute(
-        "SELECT kind, relevant, reward, x, row, url, host, first, outlinks, sampled "
+        "SELECT kind, relevant, reward, x, row, url, host, first, outlinks, sampled, grade "
         "FROM step ORDER BY number"
     ).fetchall()
-    columns = list(zip(*found, strict=True)) if found else [()] * 10
-    kinds, relevant, rewards, x, rows, urls, hosts, firsts, outlinks, sampled = columns
+    columns = list(zip(*found, strict=True)) if found else [()] * 11
+    kinds, relevant, rewards, x, rows, urls, hosts, firsts, outlinks, sampled, grades = columns
     if not all(map(_is_name, set(kinds))):
         raise ValueError("the kind of a booking is not a name")
     past = Past(
@@ -181,11 +180,13 @@ def _steps(database: Database) -> Steps:
         _numbers(firsts),
         _numbers(outlinks),
         _numbers([_NOT_YET if row is None else row for row in sampled]),
+        np.array(grades, dtype=np.float32),
     )
     check_numbers("a feature", past.x)
-    check_numbers("a reward", past.rewards, largest=1.0)
-    if (past.rewards < 0).any():
-        raise ValueError("a reward is negative")
+    for name, values in (("a reward", past.rewards), ("a grade", past.grades)):
+        check_numbers(name, values, largest=1.0)
+        if (values < 0).any():
+            raise ValueError(f"{name} is negative")
     judged = np.array(relevant, dtype=np.bool_)
     return Steps(_numbers(rows), _numbers(urls), _numbers(hosts), kinds, judged, past)
 

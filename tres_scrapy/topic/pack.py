@@ -88,8 +88,13 @@ class Judged(NamedTuple):
     @property
     def relevant(self) -> bool:
         """Whether the page counts as relevant in HR and for its domain."""
+        return self.on_topic and not self.is_out
+
+    @property
+    def is_out(self) -> bool:
+        """Whether the page cannot be relevant, whatever it is about."""
         out = self.is_copy or self.is_query or self.is_foreign
-        return self.on_topic and self.page.may_be_kept and not out
+        return out or not self.page.may_be_kept
 
 
 class Pack:
