@@ -16,7 +16,7 @@ them from TF-IDF; answers count two to three times.
 from __future__ import annotations
 
 import argparse
-import pickle
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -103,9 +103,10 @@ class Web(NamedTuple):
 
 def read(name: str, data: Path, scratch: Path) -> Web:
     """Return a web, from the scratch folder if it was read before."""
-    kept = scratch / f"judge-{name}.pickle"
+    kept = scratch / f"judge-{name}.json"
     if kept.exists():
-        return Web(*pickle.loads(kept.read_bytes()))  # noqa: S301 - our own file
+        pages, *others = json.loads(kept.read_text(encoding="utf-8"))
+        return Web([PageWords(*page) for page in pages], *others)
     found = archived(name, data) if name in ARCHIVES else documents(name, data)
     web = Web([], [], [])
     for number, (page, topic) in enumerate(found):
@@ -114,7 +115,7 @@ def read(name: str, data: Path, scratch: Path) -> Web:
         web.pages.append(PageWords(url, page.title, "", words))
         web.texts.append(f"{page.title} {page.text[:LONGEST]}".lower())
         web.topics.append(topic)
-    kept.write_bytes(pickle.dumps(tuple(web)))
+    kept.write_text(json.dumps(web), encoding="utf-8")
     return web
 
 
