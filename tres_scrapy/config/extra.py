@@ -21,7 +21,7 @@ EXTRAS: Final = {
     "parquet": ("pyarrow",),
     "render": ("playwright", "scrapy_playwright"),
     "scrapyd": ("scrapyd", "scrapyd_client", "setuptools"),
-    "train": ("gensim", "scipy", "sklearn"),
+    "train": ("gensim", "sklearn"),
 }
 PURPOSES: Final = {
     "bench": "the plots of tres bench",
