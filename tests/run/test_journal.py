@@ -175,9 +175,7 @@ def state_of(crawl):
         known["learned"] = links._trainer.seen, links._trainer._random.bit_generator.state
         known["siblings"] = [links._links[name].tolist() for name in ("fetched", "relevant")]
         hosts = np.arange(len(store.hosts.names), dtype=np.int32)
-        p, room = np.zeros(len(hosts), np.float32), np.ones(len(hosts), np.int32)
-        gains = links._hosts.gains(hosts, p, room, p > 0)
-        known["hosts"] = links._hosts.logits(hosts).tolist(), gains.tolist()
+        known["hosts"] = links._hosts.logits(hosts).tolist(), links._hosts.beliefs(hosts).tolist()
     if hasattr(policy, "_learner"):
         learner = policy._learner
         known["replay"] = learner._replay._records.tobytes(), learner._replay._added

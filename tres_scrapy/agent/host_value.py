@@ -90,6 +90,10 @@ class HostValues:
         logits: Values = np.log((relevant + 0.5) / (fetches - relevant + 0.5))
         return logits
 
+    def beliefs(self, hosts: Hosts) -> Values:
+        """Return what the fetches of hosts [n] add to the log odds that they are good."""
+        return self._of(hosts, "evidence")[0]
+
     def gains(
         self,
         hosts: Hosts,
@@ -102,7 +106,7 @@ class HostValues:
         `p` [n] is P(relevant) of the links, `room` [n] how many pages their hosts may still give,
         `on_relevant` [n] whether they stand on relevant pages.
         """
-        fetches, evidence, opened = self._of(hosts, "fetches", "evidence", "opened")
+        fetches, opened = self._of(hosts, "fetches", "opened")
         kind = self._hosts["kind"].take(hosts)
         known = fetches > COST - 1
         otherwise = _yield_of_best(hosts[known], p[known], room[known])
@@ -111,7 +115,7 @@ class HostValues:
         at_stake = (GOOD - otherwise) * np.minimum(room, STOCK) / COST
         shares = np.array(self._paying) / np.array(self._fetched)
         share = shares.take(np.where(fetches > 0, kind, on_relevant))
-        good = sigmoid(np.log(share / (1 - share)) + evidence)
+        good = sigmoid(np.log(share / (1 - share)) + self.beliefs(hosts))
         lack = max(0.0, 1 - (self._known - self._visited) / REACH)  # of hosts to try
         opens = HUB * lack * shares[0] * opened / (fetches + 1)
         arms = np.where(fetches < UNDECIDED, good, 0) + opens

@@ -156,6 +156,7 @@ class LinkLearner:
     def restore(self, past: Past, state: dict[str, bytes]) -> None:
         """Learn a past again, from the last checkpoint on, and rate all samples that wait.
 
+        The hosts that a page opened are counted as its links lead now: some were redirected since.
         Raise ValueError if the state does not fit.
         """
         self._checkpoint = state.get("links", b"")
