@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
-from tres_scrapy.topic.fit import fit_logistic
+from tres_scrapy.topic.fit import Bags, fit_line, fit_logistic
 
 
 @pytest.fixture
@@ -11,11 +10,16 @@ def rng():
     return np.random.default_rng(3)
 
 
+def bags_of(dense):
+    parts = [(np.flatnonzero(row), row[np.flatnonzero(row)]) for row in dense]
+    return Bags.of(parts, dense.shape[1])
+
+
 def test_fit_agrees_with_scikit_learn(rng):
     dense = rng.random((200, 30)) * (rng.random((200, 30)) < 0.3)
     labels = dense[:, 0] + 0.3 * rng.random(200) > dense[:, 1] + 0.1
     weights = rng.random(200) + 0.5
-    found, bias = fit_logistic(csr_array(dense), labels.astype(float), weights, 3.0)
+    found, bias = fit_logistic(bags_of(dense), labels.astype(float), weights, 3.0)
     known = LogisticRegression(C=3.0, tol=1e-8, max_iter=1000).fit(dense, labels, weights)
     assert found == pytest.approx(known.coef_[0], abs=0.01)
     assert bias == pytest.approx(known.intercept_[0], abs=0.01)
@@ -24,14 +28,22 @@ def test_fit_agrees_with_scikit_learn(rng):
 def test_soft_target_counts_as_both_labels(rng):
     dense = rng.random((50, 4))
     targets = rng.random(50)
-    soft, _ = fit_logistic(csr_array(dense), targets, np.ones(50), 10.0)
-    twice = csr_array(np.concatenate([dense, dense]))
+    soft, _ = fit_logistic(bags_of(dense), targets, np.ones(50), 10.0)
+    twice = bags_of(np.concatenate([dense, dense]))
     hard = np.repeat([1.0, 0.0], 50)
     split, _ = fit_logistic(twice, hard, np.concatenate([targets, 1 - targets]), 10.0)
     assert soft == pytest.approx(split, abs=1e-2)
 
 
+def test_line_rises_with_the_targets():
+    slope, intercept = fit_line(
+        np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1.0]), np.ones(4)
+    )
+    assert slope > 0
+    assert 1 < -intercept / slope < 2
+
+
 def test_text_without_words_is_no_error():
-    empty = csr_array(np.zeros((1, 3)))
+    empty = Bags.of([(np.zeros(0, np.int64), np.zeros(0))], 3)
     found, _ = fit_logistic(empty, np.array([1.0]), np.ones(1), 1.0)
     assert found.tolist() == [0, 0, 0]

@@ -21,7 +21,7 @@ EXTRAS: Final = {
     "parquet": ("pyarrow",),
     "render": ("playwright", "scrapy_playwright"),
     "scrapyd": ("scrapyd", "scrapyd_client", "setuptools"),
-    "train": ("gensim", "sklearn"),
+    "train": ("gensim", "scipy", "sklearn"),
 }
 PURPOSES: Final = {
     "bench": "the plots of tres bench",

@@ -84,7 +84,6 @@ FEED: Final = (
     'link[rel~=alternate i][type="application/atom+xml" i][href]'
 )
 MAX_FEEDS: Final = 2
-DESCRIPTION: Final = "meta[name=description i][content]"
 LEVELS: Final = 5  # most levels from a link up to its block
 LINK_SHARE: Final = 0.7  # a block of two or more links with more of its text in links is a menu
 CONTEXT_WORDS: Final = 10  # on each side of a link
@@ -128,7 +127,6 @@ class Page:
     may_be_kept: bool = True  # unless the page says noindex, and that is obeyed
     content_type: str = HTML
     feeds: tuple[str, ...] = ()  # RSS and Atom feeds that it names
-    description: str = ""  # what it says of itself to search engines
 
 
 def read_page(
@@ -162,10 +160,6 @@ def read_page(
     nodes = [(target, node.mem_id) for target, node in found]
     canonical = _canonical(tree, url)
     feeds = _feeds(tree, url) if permission.follow else ()
-    described = tree.css_first(DESCRIPTION)
-    description = (
-        (described.attributes["content"] or "")[:MAX_TITLE_LENGTH] if described is not None else ""
-    )
     _drop(tree, UNSEEN)
     around: tuple[str, ...] = ()
     standing: tuple[Place, ...] = ()
@@ -184,7 +178,7 @@ def read_page(
     own = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, own or declared) if language else ""
     rest = (code, around, standing, canonical, permission.keep)
-    return Page(url, title, text, links, *rest, feeds=feeds, description=description)
+    return Page(url, title, text, links, *rest, feeds=feeds)
 
 
 def _permission(tree: LexborHTMLParser, robots: Sequence[str], crawler: str) -> Permission:
@@ -298,11 +292,6 @@ def _untracked(url: str) -> str:
     place, _, query = url.partition("?")
     kept = "&".join(part for part in query.split("&") if not TRACKING.match(part))
     return f"{place}?{kept}" if kept else place
-
-
-def _description(tree: LexborHTMLParser) -> str:
-    node = tree.css_first(DESCRIPTION)
-    return "" if node is None else (node.attributes["content"] or "")[:MAX_TITLE_LENGTH]
 
 
 def _canonical(tree: LexborHTMLParser, url: str) -> str:

@@ -1,20 +1,14 @@
-"""Texts and their words, the vectors of words, Platt scaling, and linear models (P 2.3, 3.3).
-
-A topic that learns keeps the fields of a page apart: its own words, those of its links and its
-description, and those of its URL. A word of another field has a name of its own, as `link:soup`.
-"""
+"""Texts and their words, the vectors of words, Platt scaling, and linear models (P 2.3, 3.3)."""
 
 from __future__ import annotations
 
 import zipfile
 from collections import Counter
-from functools import lru_cache
 from math import log
 from operator import le
 from pathlib import Path
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
-from urllib.parse import unquote
 
 import numpy as np
 from numpy.lib import format as npy
@@ -27,36 +21,22 @@ from tres_scrapy.url.whole_file import check_numbers, whole_file
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tres_scrapy.page.text import Page
+    from numpy.typing import NDArray
+
 
 MAX_WORDS: Final = 1_000  # of a page that a model reads
 # the log odds of a text without a known word: one in five texts of a training batch is relevant
 BLANK_LOGIT: Final = log(1 / 4)
 SVM: Final = "svm"
 TFIDF: Final = "tfidf"
-FIELDS: Final = "fields"  # of a topic that learns while it crawls
-LINEAR_KINDS: Final = (SVM, TFIDF)  # that `tres train` fits
-MAX_AROUND: Final = 1_500  # words of links and description that a model reads
-MAX_FORMS: Final = 100_000  # stems that are kept
-TITLE_WEIGHT: Final = 3  # of a word of the title, in words of the text
-LINK: Final = "link:"
-URL: Final = "url:"
-FIELD_SHARES: Final = np.array([1.0, 0.5, 0.5])  # the length of text, links, URL in the model
-ENDINGS: Final = ("sses", "shes", "ches", "xes")
-NO_PLURAL: Final = ("ss", "us", "is")
+LINEAR_KINDS: Final = (SVM, TFIDF)
 
 
 class Text(NamedTuple):
-    """The lower-case words of a text in reading order, and the URL of its page.
-
-    `title` holds the words of the title again, `around` those of links and description: only models
-    that keep the fields of a page apart read these.
-    """
+    """The lower-case words of a text in reading order, and the URL of its page."""
 
     words: Sequence[str]
     url: str = ""
-    title: Sequence[str] = ()
-    around: Sequence[str] = ()
 
     @classmethod
     def of(cls, text: str, url: str = "") -> Self:
@@ -66,42 +46,6 @@ class Text(NamedTuple):
         """
         found = tokenise(text)[:MAX_WORDS]
         return cls([*map(intern, found)], url if "://" in url else "")
-
-    @classmethod
-    def of_page(cls, page: Page) -> Self:
-        """Return all that a model may read of a page."""
-        around = " ".join([page.description, *(link.anchor for link in page.links)])
-        return cls.of(f"{page.title} {page.text}", page.url)._replace(
-            title=tokenise(page.title),
-            around=tokenise(around)[:MAX_AROUND],
-        )
-
-    def field_counts(self) -> Counter[str]:
-        """Return how often the stem of each word occurs, by field."""
-        counts = Counter(map(stem, self.words))
-        for word in self.title:
-            counts[stem(word)] += TITLE_WEIGHT - 1
-        counts.update(LINK + stem(word) for word in self.around)
-        path = unquote(self.url.partition("://")[2].partition("/")[2])
-        counts.update(URL + stem(word) for word in tokenise(path))
-        return counts
-
-
-@lru_cache(MAX_FORMS)
-def stem(word: str) -> str:
-    """Return a word without the ending of an English plural: `plants` is `plant`."""
-    if len(word) > 4 and word.endswith("ies"):
-        return f"{word[:-3]}y"
-    if len(word) > 4 and word.endswith(ENDINGS):
-        return word[:-2]
-    if len(word) > 3 and word.endswith("s") and not word.endswith(NO_PLURAL):
-        return word[:-1]
-    return word
-
-
-def field_of(word: str) -> int:
-    """Return the number of the field that a named word belongs to: text, links, URL."""
-    return 1 if word.startswith(LINK) else 2 if word.startswith(URL) else 0
 
 
 class Classifier(Protocol):
@@ -155,7 +99,6 @@ class BagOfWords:
         self.weights = weights  # [2, V]: inverse document frequencies, coefficients
         self.bias = bias
         self._ids = {word: row for row, word in enumerate(words)}
-        self._fields = np.array([*map(field_of, words)], dtype=np.int64) if kind == FIELDS else None
 
     @classmethod
     def of(cls, sizes: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Self:
@@ -178,21 +121,15 @@ class BagOfWords:
 
     def logits(self, texts: Sequence[Text]) -> NDArray[np.float64]:
         """Return the signed distance of each text from the boundary, [n]."""
-        return self.logits_of_counts(map(self._counts, texts))
+        return self.logits_of_counts(Counter(text.words) for text in texts)
 
     def logits_of_counts(self, texts: Iterable[Mapping[str, int]]) -> NDArray[np.float64]:
         """Return what `logits` does, from how often each word occurs in a text."""
-        found = [self.weighted(counts) for counts in texts]
-        return np.array([self.bias + values @ self.weights[1, ids] for ids, values in found])
+        return np.array([self.bias + self._terms(counts)[1].sum() for counts in texts])
 
     def contributions(self, text: Text) -> dict[str, float]:
         """Return what each word adds to the logit."""
-        return self.contributions_of_counts(self._counts(text))
-
-    def contributions_of_counts(self, counts: Mapping[str, int]) -> dict[str, float]:
-        """Return what `contributions` does, from how often each word occurs in a text."""
-        ids, values = self.weighted(counts)
-        terms = values * self.weights[1, ids]
+        ids, terms = self._terms(Counter(text.words))
         return {self.words[row]: float(term) for row, term in zip(ids, terms, strict=True)}
 
     def sizes(self) -> dict[str, Any]:
@@ -204,22 +141,15 @@ class BagOfWords:
         words = np.frombuffer("\n".join(self.words).encode(), dtype=np.uint8)
         return {"words": words, "weights": self.weights}
 
-    def weighted(self, counts: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the numbers of the known words [n], and the value of each in a text [n]."""
+    def _terms(self, counts: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         known = {row: n for word, n in counts.items() if (row := self._ids.get(word)) is not None}
         ids = np.fromiter(known, np.int64, len(known))
         frequency = np.fromiter(known.values(), np.float64, len(known))
-        if self.kind != SVM:
+        if self.kind == TFIDF:
             frequency = 1 + np.log(frequency)
         weighted = frequency * self.weights[0, ids]
-        if self._fields is None:
-            return ids, weighted / (float(np.linalg.norm(weighted)) or 1.0)
-        fields = self._fields[ids]
-        lengths = np.sqrt(np.bincount(fields, weighted**2, len(FIELD_SHARES)))
-        return ids, weighted * (FIELD_SHARES / np.where(lengths > 0, lengths, 1.0))[fields]
-
-    def _counts(self, text: Text) -> Mapping[str, int]:
-        return Counter(text.words) if self._fields is None else text.field_counts()
+        length = float(np.linalg.norm(weighted)) or 1.0
+        return ids, weighted / length * self.weights[1, ids]
 
 
 FREQUENCIES: Final = Path("vectors", "english-frequencies.npz")  # relative to a folder of packs

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tres_scrapy.topic.classifier import LINK, URL, BagOfWords, Text, stem
+from tres_scrapy.topic.classifier import BagOfWords, Text
 from tres_scrapy.topic.keyword_topic import alikeness
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.url.message import printable
@@ -147,7 +147,7 @@ def explain(pack: Pack, pages: Sequence[Page], *, words: int) -> list[PageExplan
 
     All pages are judged in one call of the model; their words take one more call for each page.
     """
-    texts = [Text.of_page(page) for page in pages]
+    texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
     probabilities = pack.probabilities(texts).tolist()
     return [
         PageExplanation(
@@ -220,26 +220,24 @@ def topic_reason(folder: TopicFolder, url: str) -> TopicReason | None:
     if url not in pages:
         return None
     pack, state = Pack.load(folder.pack), folder.read_state()
-    model, slope = pack.classifier, pack.calibration.slope
-    assert isinstance(model, BagOfWords)  # the folder holds no other
+    text = Text(list(Counter(pages[url].words).elements()))
     words = [
-        (word, slope * value)
-        for word, value in model.contributions_of_counts(pages[url].words).items()
-        if abs(slope * value) >= LEAST_EFFECT
+        (word, value)
+        for word, value in moving_words(pack, text, len(text.words))
+        if abs(value) >= LEAST_EFFECT
     ]
-    words.sort(key=lambda each: (-abs(each[1]), each[0]))
-    given = (*pack.given, *(word for phrase in pack.keywords.phrases for word in phrase.split()))
-    own = {prefix + stem(word) for word in given for prefix in ("", LINK, URL)}
+    own = {*pack.given, *(word for phrase in pack.keywords.phrases for word in phrase.split())}
     answers = state.get("answers", {})
     pulls = {each: pull for each, pull in state.get("pulls", {}).items() if each in pages}
-    near = alikeness(model, pages[url], [pages[each] for each in pulls])
+    assert isinstance(pack.classifier, BagOfWords)  # the folder holds no other
+    near = alikeness(pack.classifier, pages[url], [pages[each] for each in pulls])
     effects = [
         AnswerEffect(each, answers[each], pull * like)
         for (each, pull), like in zip(pulls.items(), near, strict=True)
         if abs(pull * like) >= LEAST_EFFECT
     ]
     return TopicReason(
-        float(pack.calibration.probabilities(model.logits_of_counts([pages[url].words]))[0]),
+        float(pack.probabilities([text])[0]),
         [each for each in words if each[1] > 0 and each[0] in own][:WORDS_SHOWN],
         [each for each in words if each[1] > 0 and each[0] not in own][:WORDS_SHOWN],
         [each for each in words if each[1] < 0][:WORDS_SHOWN],

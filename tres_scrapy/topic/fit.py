@@ -1,4 +1,4 @@
-"""Fits of a moment during a crawl: a mixture of two groups, and the regression it begins.
+"""Fits of a few seconds at most during a crawl: the regression, answers, a mixture of two groups.
 
 Without labels, one score says how likely each text is relevant: the square root of the score of
 irrelevant texts lies around one mean, that of relevant texts around a higher one. The share of
@@ -10,15 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.sparse import csr_array
 
 from tres_scrapy.topic.classifier import sigmoid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from torch import Tensor
 
     Numbers = NDArray[np.float64]
 
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 ITERATIONS: Final = 40
 MEMORY: Final = 8  # steps that approximate the curvature
 FLAT: Final = 1e-4  # largest slope at which the fit ends
+NEWTON_STEPS: Final = 50
+CLOSE: Final = 1e-6  # change of the answers' weights at which the fit ends
 ROUNDS: Final = 200
 BOUNDS: Final = (0.01, 0.95)  # of the share of relevant texts
 MOST_LIFTED: Final = 1e3  # of log odds
@@ -40,115 +41,110 @@ BELIEF: Final = 5.0
 # The least that HIGH_MEAN counts for, as a share of all pages. A crawl chooses its pages: one that
 # has lost its topic fetches pages near it, which would become the relevant group without this.
 ANCHOR: Final = 0.2
-STRENGTH: Final = 3.0  # inverse of the penalty of the regression
-# The pages that the regression takes for relevant: this part of their estimated share, within
-# bounds. The worst of the others are taken for irrelevant.
-TAKEN: Final = 0.7
-TAKEN_BOUNDS: Final = (0.04, 0.6)
-LEFT_OUT: Final = 1.5  # best pages that are not taken for irrelevant, as a multiple of those taken
-# An answer counts for so many pages, and so many fewer are taken for relevant without one.
-YES_WEIGHT: Final = 2.0
-NO_WEIGHT: Final = 3.0
-YES_REPLACES: Final = 2.0
-NO_REPLACES: Final = 0.5
-FOLDS: Final = 4  # of the answers: each is judged by a model that does not know it
-TIE: Final = 1e-6  # of log odds: of equal pages, none stands out
-BEST_PAGES: Final = 5  # of the highest first score: they are relevant until better ones are found
-BEST_SHARE: Final = 0.3  # of all pages that these are at most
-FEWEST_PAGES: Final = 10  # pages to learn from
+
+
+class Bags(NamedTuple):
+    """Sparse rows, one per text: word numbers [N], their values [N], and the row of each [N]."""
+
+    ids: NDArray[np.int64]
+    values: Numbers
+    rows: NDArray[np.int64]
+    height: int  # number of rows
+    width: int  # number of words
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[NDArray[np.int64], Numbers]], width: int) -> Bags:
+        """Join the word numbers and values of each text."""
+        sizes = [len(ids) for ids, _ in parts]
+        ids = np.concatenate([np.zeros(0, np.int64), *(ids for ids, _ in parts)])
+        values = np.concatenate([np.zeros(0), *(values for _, values in parts)])
+        return cls(ids, values, np.repeat(np.arange(len(parts)), sizes), len(parts), width)
+
+    def times(self, weights: Numbers) -> Numbers:
+        """Return the sum of values times weights of each row, [n]."""
+        sums = np.bincount(self.rows, self.values * weights[self.ids], self.height)
+        return np.asarray(sums, dtype=np.float64)
+
+    def turned(self, each: Numbers) -> Numbers:
+        """Return the sum of values times a number of each row, by word, [width]."""
+        sums = np.bincount(self.ids, self.values * each[self.rows], self.width)
+        return np.asarray(sums, dtype=np.float64)
 
 
 def fit_logistic(
-    texts: csr_array, targets: Numbers, weights: Numbers, strength: float
+    bags: Bags, targets: Numbers, weights: Numbers, strength: float
 ) -> tuple[Numbers, float]:
     """Return coefficients [width] and intercept for targets between 0 and 1, [n].
 
-    `texts` is [n, width]; `weights` [n] says how much each text counts; `strength` is the inverse
-    of the penalty on the squared coefficients. The same input gives the same result.
+    `weights` [n] says how much each text counts; `strength` is the inverse of the penalty on the
+    squared coefficients. The same input gives the same result.
     """
-    width = texts.shape[1]
+    import torch  # noqa: PLC0415 - the crawler's process imports this module, and fits nothing
 
-    def loss(at: Numbers) -> tuple[float, Numbers]:
-        inner, bias = at[:-1], at[-1]
-        logits = texts @ inner + bias
+    at = torch.zeros(bags.width + 1, dtype=torch.float64)
+    found = at.numpy()  # the same memory
+
+    def loss() -> Tensor:
+        inner, bias = found[:-1], found[-1]
+        logits = bags.times(inner) + bias
         # log(1 + exp(z)) - q z, without overflow
         costs = np.logaddexp(0, logits) - targets * logits
         slopes = weights * (sigmoid(logits) - targets)
-        gradient = np.append(slopes @ texts + inner / strength, slopes.sum())
-        return float(weights @ costs + inner @ inner / (2 * strength)), gradient
+        gradient = np.append(bags.turned(slopes) + inner / strength, slopes.sum())
+        at.grad = torch.from_numpy(gradient)
+        return torch.tensor(weights @ costs + inner @ inner / (2 * strength))
 
-    options = {"maxiter": ITERATIONS, "maxcor": MEMORY, "gtol": FLAT}
-    found = minimize(loss, np.zeros(width + 1), jac=True, method="L-BFGS-B", options=options).x
+    optimiser = torch.optim.LBFGS(
+        [at],
+        max_iter=ITERATIONS,
+        history_size=MEMORY,
+        tolerance_grad=FLAT,
+        line_search_fn="strong_wolfe",
+    )
+    optimiser.step(loss)  # type: ignore[no-untyped-call]  # of torch
     return found[:-1], float(found[-1])
 
 
-class Sample(NamedTuple):
-    """The pages that a regression learns from: their rows, labels and weights, [n] each."""
-
-    rows: NDArray[np.int64]
-    labels: Numbers
-    weights: Numbers
-
-
-def draw_sample(scores: Numbers, share: float, told: Mapping[int, bool]) -> Sample:
-    """Return what to learn from: the answers, the best and the worst of the other pages."""
-    low, high = TAKEN_BOUNDS
-    size = max(BEST_SHARE * FEWEST_PAGES, float(np.clip(TAKEN * share, low, high)) * len(scores))
-    yes, no = ([row for row, answer in told.items() if answer is kind] for kind in (True, False))
-    others = [row for row in np.argsort(-scores, kind="stable").tolist() if row not in told]
-    wanted = size - YES_REPLACES * len(yes) - NO_REPLACES * len(no)
-    good = others[: max(0 if yes else 3, round(wanted))]
-    bad = others[max(round(LEFT_OUT * size), len(scores) // 3) :]
-    sizes = (len(yes), len(no), len(good), len(bad))
-    labels = np.repeat([1.0, 0.0, 1.0, 0.0], sizes)
-    weights = np.repeat([YES_WEIGHT, NO_WEIGHT, 1.0, 1.0], sizes)
-    for kind in (0.0, 1.0):  # both together weigh the same
-        part = labels == kind
-        weights[part] *= weights.sum() / (2 * max(1.0, float(weights[part].sum())))
-    return Sample(np.array([*yes, *no, *good, *bad], dtype=np.int64), labels, weights)
+def fit_line(scores: Numbers, targets: Numbers, weights: Numbers) -> tuple[float, float]:
+    """Return slope and intercept of the log odds of `targets` along `scores`, [n] each."""
+    rows = np.arange(len(scores))
+    line = Bags(np.zeros(len(rows), np.int64), scores, rows, len(rows), 1)
+    slope, intercept = fit_logistic(line, targets, weights, 100.0)
+    return float(slope[0]), intercept
 
 
-def learn(texts: csr_array, sample: Sample) -> tuple[Numbers, float]:
-    """Return the weights of words, [width], and the intercept."""
-    return fit_logistic(texts[sample.rows], sample.labels, sample.weights, STRENGTH)
+def fit_correction(before: Numbers, cover: Numbers, answers: Numbers) -> tuple[Numbers, float]:
+    """Return the weight of each answer [n], and the log-likelihood of each by the others, summed.
 
-
-def held_out(texts: csr_array, scores: Numbers, share: float, told: Mapping[int, bool]) -> Numbers:
-    """Return the log odds of each answered page by a model without its answer, [answers]."""
-    rows = list(told)
-    found = np.zeros(len(rows))
-    for fold in range(min(FOLDS, len(rows))):
-        part = rows[fold::FOLDS]
-        known = {row: answer for row, answer in told.items() if row not in part}
-        weights, bias = learn(texts, draw_sample(scores, share, known))
-        found[fold::FOLDS] = texts[part] @ weights + bias
-    return found
-
-
-def threshold(judged: Numbers, share: float, told: Mapping[int, bool], held_out: Numbers) -> float:
-    """Return the log odds of the regression from which on pages are relevant.
-
-    Without answers, these are the pages that the regression calls relevant, and as many of the best
-    as the first score expects. With answers, the threshold moves half of the way to the middle
-    between the pages answered yes and those answered no: they were chosen, and prove no share.
+    `before` [n] are log odds of the answered texts, `cover` [n, n] the prior covariance of their
+    changes, `answers` [n] is 0 or 1. The log odds of a text rise by its covariances times the
+    weights.
     """
-    others = np.sort(np.delete(judged, list(told)))[::-1]
-    expected = max(share * len(others), min(BEST_PAGES, BEST_SHARE * len(others)))
-    place = max(1, min(round(expected), len(others) - 1))
-    guess = min(0.0, float(others[place - 1 : place + 1].mean())) + TIE if len(others) else 0.0
-    labels = np.array([*told.values()], dtype=bool)
-    yes, no = held_out[labels], held_out[~labels]
-    if not len(no):
-        return min(guess, float(yes.min(initial=guess)))
-    if not len(yes):  # the best of the other pages remain to search for
-        return guess
-    return (guess + (float(yes.mean()) + float(no.mean())) / 2) / 2
+    sign, unit = 2 * answers - 1, np.eye(len(answers))
 
+    def worth(weights: Numbers) -> float:
+        change = cover @ weights
+        return float(-np.logaddexp(0, -sign * (before + change)).sum() - weights @ change / 2)
 
-def pulls(judged: Numbers, sample: Sample) -> dict[int, float]:
-    """Return what each page adds to the log odds of a page with its words, by row."""
-    missed = sample.weights * (sample.labels - sigmoid(judged[sample.rows]))
-    return dict(zip(sample.rows.tolist(), (STRENGTH * missed).tolist(), strict=True))
+    weights = np.zeros(len(answers))
+    for _ in range(NEWTON_STEPS):
+        p = sigmoid(before + cover @ weights)
+        curve = p * (1 - p)
+        aim = curve * (cover @ weights) + answers - p
+        step = np.linalg.solve(unit + curve[:, None] * cover, aim) - weights
+        size, least = 1.0, worth(weights)
+        while worth(weights + size * step) < least and size > CLOSE:
+            size /= 2
+        weights = weights + size * step
+        if float(np.abs(step).max(initial=0.0)) < CLOSE:
+            break
+    after = before + cover @ weights
+    p = sigmoid(after)
+    curve = p * (1 - p)
+    # Variance and mean of the log odds without the answer itself (Vehtari et al., 2016).
+    variance = np.diag(np.linalg.solve(unit + cover * curve, cover))
+    without = after - variance / (1 - curve * variance) * (answers - p)
+    return weights, float(-np.logaddexp(0, -sign * without).sum())
 
 
 class TwoGroups(NamedTuple):

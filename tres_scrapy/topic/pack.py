@@ -188,7 +188,7 @@ class Pack:
     ) -> list[Judged]:
         """Judge pages; `own` is P(relevant) of each if it is known."""
         links = [link for page in pages for link in page.links]
-        texts = [Text.of_page(page) for page in pages]
+        texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
         probabilities, anchors = self._score(
             texts if own is None else [], [link.anchor for link in links]
         )
@@ -274,7 +274,7 @@ class Topics(Pack):
 
     def judge(self, pages: Sequence[Page]) -> list[Judged]:
         """Judge all pages by each topic, and the anchors of their links."""
-        texts = [Text.of_page(page) for page in pages]
+        texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
         scores = self._scores(texts)
         names = [pack.name for pack in self._packs]
         return [

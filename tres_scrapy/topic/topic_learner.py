@@ -6,6 +6,7 @@ continues with the same model and the same pages.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -133,15 +134,15 @@ class TopicLearner:
         mark = fingerprint.hex()
         if mark in self._kept:
             return
-        text = Text.of_page(page)
-        if len(text.words) < LEAST_WORDS:
+        words = Text.of(f"{page.title} {page.text}").words
+        if len(words) < LEAST_WORDS:
             if is_seed:
                 self._notes.append(
                     f"the seed {page.url} has no text: the topic starts from its keywords alone"
                 )
             return
         self._seen += 1
-        kept = PageWords(page.url, page.title, page.text[:LEAD], text.field_counts(), is_seed)
+        kept = PageWords(page.url, page.title, page.text[:LEAD], Counter(words), is_seed)
         self._kept[mark] = self._seen, kept
         try:
             self.folder.add_page(self._seen, mark, kept)

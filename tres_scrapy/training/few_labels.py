@@ -6,12 +6,12 @@ sources perhaps, say which words go together, and the labels correct it like ans
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from tres_scrapy.page.text import Page
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword_topic import THRESHOLD, KeywordTopic, PageWords
 from tres_scrapy.topic.pack_file import write_pack
@@ -117,7 +117,8 @@ def train_few(
         hosts = {documents[row].host for row in rows.tolist()}
         others = [page for page in pages if _host(page) not in hosts]
         kept = _fit(topic, labelled, true, part != tested, others)
-        probability[rows] = kept.judge(labelled[row] for row in rows.tolist())
+        texts = [Text(list(Counter(labelled[row].words).elements())) for row in rows.tolist()]
+        probability[rows] = kept.calibration.probabilities(kept.model.logits(texts))
         ended(fold + 1, None)
     trained = FewTrained(probability, true, len(pages))
     fit = _fit(topic, labelled, true, part >= 0, pages)
@@ -133,8 +134,8 @@ def train_few(
 
 
 def _page_words(number: int, document: Document) -> PageWords:
-    page = Page(document.url, document.title, document.text, ())
-    return PageWords(f"#{number}", document.title, "", Text.of_page(page).field_counts())
+    words = Counter(Text.of(f"{document.title} {document.text}").words)
+    return PageWords(f"#{number}", document.title, "", words)
 
 
 def _host(page: PageWords) -> str:
