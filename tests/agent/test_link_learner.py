@@ -287,6 +287,10 @@ def test_bonus_is_for_hosts_that_are_hardly_known():
     bonus = learner.bonus(rows)
     assert (bonus[[0, 1, 2, 7, 8, 9]] < bonus[3] / 2).all()
     store.ledger.note_progress(99, 100)
+    store.lease(int(rows[3]))
+    under_way = learner.bonus(rows)[[3, 10]]
+    assert under_way == pytest.approx(bonus[[3, 10]] / 9 / 2), "a fetch of their host runs"
+    store.release(int(rows[3]))
     left = np.full(14, 9) - np.isin(rows % 7, [0, 1, 2])
     assert learner.bonus(rows) == pytest.approx(bonus / left), "one page of the crawl is left"
 

@@ -130,12 +130,17 @@ class LinkLearner:
         return rows
 
     def bonus(self, rows: Rows) -> NDArray[np.float32]:
-        """Return what the answers to samples teach of their hosts [n], in relevant pages."""
+        """Return what the answers to samples teach of their hosts [n], in relevant pages.
+
+        Fetches under way will teach a part of it.
+        """
         hosts = self._store["host"].take(rows)
         p = self._store["probability"].take(rows)
-        room = self._store.ledger.pages_left(self._store["domain"].take(rows))
+        domains = self._store["domain"].take(rows)
+        room = self._store.ledger.pages_left(domains)
         on_relevant = self._store["static"][rows, PARENT_REWARD] > 0
-        return self._hosts.gains(hosts, p, room, on_relevant)
+        gains = self._hosts.gains(hosts, p, room, on_relevant)
+        return gains / (1 + self._store.ledger.under_way(domains)).astype(np.float32)
 
     def observe(self, experience: Experience) -> None:
         """Learn from an experience, and from some earlier ones again."""

@@ -248,6 +248,10 @@ class DomainLedger:
             counts += self._records["leased"].take(domains) + self._records["held"].take(domains)
         return np.asarray(counts >= self._most(domains))
 
+    def under_way(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return how many fetches of domains run [n]."""
+        return self._records["leased"].take(domains)
+
     def pages_left(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return how many more pages of domains the crawl may fetch [n], by MAX and its limit."""
         left: NDArray[np.int32] = self._most(domains) - self._records["pages"].take(domains)
