@@ -140,8 +140,8 @@ class LinkLearner:
         room = self._store.ledger.pages_left(domains)
         on_relevant = self._store["static"][rows, PARENT_REWARD] > 0
         gains = self._hosts.gains(hosts, p, room, on_relevant)
-        values: NDArray[np.float32] = gains / (1 + self._store.ledger.under_way(domains))
-        return values.astype(np.float32)
+        shares = 1 / (1 + self._store.ledger.under_way(domains))
+        return gains * shares.astype(np.float32)
 
     def observe(self, experience: Experience) -> None:
         """Learn from an experience, and from some earlier ones again."""
