@@ -151,7 +151,7 @@ def test_busy_hosts_come_back(name):
     policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
     chosen = []
     for busy in ([0, 1], [0], [0], []):
-        decision = policy.select(busy)
+        decision = policy.select(Availability(busy))
         chosen.append(decision and decision.row)
         if decision is not None:
             store.lease(decision.row)
