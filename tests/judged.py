@@ -17,7 +17,7 @@ def judged(relevant=True, text=None, **fields):
 
 
 def told(booking, title="", text="", probability=0.5, links=(), **fields):
-    """A booking with a page: what a record tells of it."""
+    """Return a booking with a page, and what a record says about it."""
     page = Page("", title, text, links)
     found = judged(booking.relevant, **fields)
     return booking._replace(judged=found._replace(page=page, probability=probability))

@@ -1,11 +1,11 @@
 """What hosts may still bring: what the answer to a link teaches about the other pages of its host.
 
 A host is good, with GOOD of its pages relevant, or it is not. Before its first fetch it is good
-with the probability that a host of this crawl is (empirical Bayes); each fetch moves the odds. If
-the best link of the known hosts promises less than a page of a good host, the difference, times the
-pages that a good host has left, is what there is to gain by finding one. An answer is worth its
-host's share of that gain (a knowledge gradient: Frazier, Powell and Dayanik, 2008). While the known
-hosts are good, nothing is to be gained, and the crawl stays with them.
+with the probability that such a host of this crawl is (empirical Bayes); each fetch moves the odds.
+If the best links of the known hosts promise less than the pages of a good host, the difference,
+times the pages that a good host has left, is what there is to gain by finding one. An answer is
+worth its host's share of that gain (a knowledge gradient: Frazier, Powell and Dayanik, 2008). While
+the known hosts are good, nothing is to be gained, and the crawl stays with them.
 """
 
 from __future__ import annotations
