@@ -184,7 +184,7 @@ class Recorder:
         try:
             with Record(self.path) as record:
                 write_report(record, page)
-        except OSError as error:
+        except (OSError, RecordError) as error:
             logger.error("The report %s cannot be written: %s", page, error)
         else:
             logger.info("The report of the crawl is %s", page)

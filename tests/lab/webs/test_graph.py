@@ -144,5 +144,5 @@ def test_real_pages_have_the_links_of_the_crawl():
     sources, targets = graph.inlinks(np.arange(len(graph)))
     assert len(sources) > 5_000
     for page, url in enumerate(graph.urls):
-        found = {graph.page(link) for link in library.fetch(url, POLICIES["random"]).urls}
+        found = {graph.page(link) for link in library.fetch(url, POLICIES["random"]).links.urls}
         assert set(targets[sources == page].tolist()) == found - {NO_PAGE, page}
