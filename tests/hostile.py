@@ -127,6 +127,11 @@ def gzip_in_gzip(path: str) -> Bytes:
 
 
 @trap("/", DISH)
+def empty_gzip(path: str) -> Bytes:
+    yield page(gzip.compress(gzip.compress(b"") * 400_000), Content_Encoding="gzip, gzip")
+
+
+@trap("/", DISH)
 def broken_gzip(path: str) -> Bytes:
     yield page(b"no gzip", Content_Encoding="gzip")
 

@@ -12,8 +12,8 @@ from scrapy.utils.test import get_crawler
 
 from tres_scrapy.addon import REPLACED
 from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.downloader.compression import BoundedCompression
 from tres_scrapy.downloader.refusal import (
-    BoundedCompression,
     FetchRefusedError,
     MetaRefreshes,
     Redirects,

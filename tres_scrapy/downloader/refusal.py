@@ -10,7 +10,6 @@ from typing import ClassVar, Final
 
 from scrapy import Request, Spider
 from scrapy.core.downloader.handlers.http11 import TunnelError
-from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware, RedirectMiddleware
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.exceptions import (
@@ -123,12 +122,6 @@ class MetaRefreshes(_WithKind, MetaRefreshMiddleware):
         )
         answer = super().process_response(request, start, spider)
         return response if answer is start else answer
-
-
-class BoundedCompression(_WithKind, HttpCompressionMiddleware):
-    """Scrapy's decompression of bodies, whose limit has a kind."""
-
-    kind = TOO_LARGE
 
 
 def replace_middleware(settings: BaseSettings, scrapys: type, ours: type) -> None:
