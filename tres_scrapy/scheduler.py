@@ -265,11 +265,11 @@ class TreeFrontierScheduler(BaseScheduler):
         now = monotonic()
         free = 1 - self._crawl.leased / self._concurrency
         soon: list[int] = []
-        if self._patience.has_credit(now, free, waits=self._crawl.waits):
+        if patient := self._patience.has_credit(now, free, waits=self._crawl.waits):
             hosts = set(busy).difference(self._health.resting(now))
             soon = self._slots.soon_free(hosts, now)
         self._crawler.stats.set_value(WAITED, round(self._patience.waited, 1))
-        return Availability(busy, soon, only_known=self._asked_new() + 1 > self._most_new)
+        return Availability(busy, soon, self._asked_new() + 1 > self._most_new, patient)
 
     def _asked_new(self) -> int:
         """Return how many requests wait for a host that has never answered."""
@@ -345,14 +345,14 @@ class TreeFrontierScheduler(BaseScheduler):
 def _hurry_of(settings: BaseSettings) -> float:
     """Return how little the crawl waits for better links: not at all without a page budget."""
     config = Config.of(settings)
-    if config.learning.hurry is not None:
-        has_model = kind_of(config.policy).reads_cues and config.links.enabled
-        alone = settings.getint("CONCURRENT_REQUESTS") == 1
-        if config.learning.hurry < 1 and (alone or not has_model):
+    alone = settings.getint("CONCURRENT_REQUESTS") == 1
+    hurry = config.learning.hurry
+    if alone or not (kind_of(config.policy).reads_cues and config.links.enabled):
+        if hurry is not None and hurry < 1:
             logger.warning(
                 "hurry has no effect: only TRES with its link model waits for better hosts, and "
                 "only with more than one request at a time"
             )
-        return config.learning.hurry
+        return 1.0
     has_pages = config.pages is not None and not settings.getfloat("CLOSESPIDER_TIMEOUT")
-    return PATIENT if has_pages else 1.0
+    return hurry if hurry is not None else PATIENT if has_pages else 1.0

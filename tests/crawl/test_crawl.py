@@ -281,3 +281,22 @@ def test_answers_of_search_box_count_as_relevant():
     assert [crawl.store.depth(row) for row in (link, answer)] == [1, 1]
     after = [crawl.store.path_after(row, 0.0).features for row in (link, answer)]
     assert after == [(0, 0, 0), (0, 1 / 2, 1 / 2)]
+
+
+def test_patient_crawl_starts_slowly():
+    """It has one fetch more under way for every ten pages seen; its seeds do not wait."""
+    crawl, patient = crawl_of(A, B), Availability(patient=True)
+    for _ in (A, B):
+        assert crawl.next(patient) is not None
+    book(crawl, 0, 1.0, *(f"http://{i}.test/" for i in range(40)))
+    assert crawl.next(patient) is None  # the other seed is under way
+    assert crawl.waits
+    book(crawl, 1, 0.0)
+    for pages in range(2, 31):
+        while (decision := crawl.next(patient)) is not None:
+            last = decision.row
+        assert crawl.waits
+        assert crawl.leased == pages // 10 + 1
+        book(crawl, last, 0.0)
+    assert crawl.next(ANY_HOST) is not None
+    assert not crawl.waits

@@ -70,8 +70,9 @@ class LearningOptions:
     hurry: float | None = setting(
         number(0, 1),
         None,
-        "share of the request slots that stays busy when the hosts of better links rest: 1 never "
-        "waits, 0 waits each time; unset: 0.6 with `pages`, 1 without or with CLOSESPIDER_TIMEOUT",
+        "share of the request slots that stays busy when the hosts of better links rest, or while "
+        "the crawl has seen few pages: 1 never waits, 0 waits each time; unset: 0.6 with `pages`, "
+        "1 without or with CLOSESPIDER_TIMEOUT",
         group=Group.EVERYDAY,
     )
     ucb: float = setting(

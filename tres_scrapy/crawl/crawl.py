@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ NOT_VISITS = frozenset({QUERY, DATA})  # that do not count for their domain
 LEFT_OUT = "links_left_out"
 POSTPONED = "postponed/"  # and the kind of a failure: fetches that were set back
 LINKS_REFUSED = "links_refused/"  # and the name of a rule
+PAGES_A_FETCH: Final = 10  # pages seen before a patient crawl has one more fetch under way
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
@@ -182,7 +183,9 @@ class Crawl:
         if self.scout is not None and len(rows := self.scout.take(self.pages)):
             self._first.push(rows, np.zeros(len(rows)))
         decision = self._next_of(self._first, available)
-        if decision is None:
+        if decision is None and available.patient:
+            self.waits = self.leased > self.pages / PAGES_A_FETCH
+        if decision is None and not self.waits:
             decision = self.policy.select(available)
             self.waits = self.policy.waits
         if decision is None and not self.waits:

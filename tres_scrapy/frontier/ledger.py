@@ -275,12 +275,14 @@ class Availability(NamedTuple):
     """Which hosts must not get a request now: those that are `busy`.
 
     `soon` are the busy hosts that are free in a moment and are worth waiting for. With `only_known`
-    all hosts that have never answered are busy too.
+    all hosts that have never answered are busy too. A `patient` crawl that has seen few pages waits
+    for what those under way will teach.
     """
 
     busy: Sequence[int] = ()
     soon: Sequence[int] = ()
     only_known: bool = False
+    patient: bool = False
 
 
 ANY_HOST: Final = Availability()
