@@ -67,9 +67,10 @@ MEANINGS: Final[dict[str, tuple[str, dict[str, str]]]] = {  # of each table and 
         "The text of each page fetched, relevant or not, as the judge read it; none with `texts=0`",
         {
             "row": "",
-            "value": "JSON, packed by zlib: title, main text, and the texts of its links, which "
-            "are "
-            "mostly menus; [`tres export`](#the-pages-of-a-run) unpacks it",
+            "mark": "a hash of the text",
+            "value": "NULL if an earlier page has the same text and so the same mark; else JSON, "
+            "packed by zlib: title, main text, and the texts of its links, which are mostly menus; "
+            "[`tres export`](#the-pages-of-a-run) unpacks it",
         },
     ),
     "score": (

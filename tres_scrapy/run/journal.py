@@ -16,7 +16,7 @@ from tres_scrapy.crawl.crawl import LEFT_OUT, LINKS_REFUSED, Booking, Crawl
 from tres_scrapy.run.database import Database
 from tres_scrapy.run.job_file import open_database, reading
 from tres_scrapy.run.page_row import INSERT, guest_rows, page_row, remark_of, rivals_row
-from tres_scrapy.run.page_text import packed
+from tres_scrapy.run.page_text import mark_of, packed
 from tres_scrapy.topic.pack import Judged
 from tres_scrapy.url.message import TresError
 
@@ -45,6 +45,11 @@ SCOUTED = "scouted"  # pages when the last random link of a seed was taken
 _STARTED = "started"
 _TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
 _LONGEST = 100  # characters quoted of a value from a file
+# without the text if an earlier page has the same
+_INSERT_TEXT = (
+    "INSERT INTO text SELECT ?1, ?2, CASE WHEN NOT EXISTS "
+    "(SELECT 1 FROM text WHERE mark = ?2 AND value NOTNULL) THEN ?3 END"
+)
 
 
 NOTHING = Written(0, 0, 0, 0, 0, 0, 0, 0, {})
@@ -281,7 +286,8 @@ class Journal:
 
     def _write_judged(self, cursor: sqlite3.Cursor, row: int, judged: Judged) -> None:
         if self._keeps_texts:
-            cursor.execute("INSERT INTO text VALUES (?, ?)", (row, packed(judged.page)))
+            text = packed(judged.page)
+            cursor.execute(_INSERT_TEXT, (row, mark_of(text), text))
         if remark := remark_of(judged):
             cursor.execute("INSERT INTO remark VALUES (?, ?)", (row, remark))
         scores = [(row, topic, value) for topic, value in judged.scores.items()]
