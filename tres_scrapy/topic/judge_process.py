@@ -9,6 +9,7 @@ Messages are pickled, because both ends of the pipes are this program.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import pickle
 import signal
@@ -34,6 +35,8 @@ from tres_scrapy.url.message import TresError, plainly
 LONGEST_CHARACTER = 4  # bytes
 PATIENCE = 60.0  # seconds for one batch; the slowest known page takes 4 s
 OWN_PATIENCE = 600.0  # with a function of the user's own, which may ask a service
+
+logger = logging.getLogger(__name__)
 
 
 class WorkerError(TresError):
@@ -114,24 +117,33 @@ class Worker:
         self._process = self._start()
 
     def __call__(self, sources: Sequence[Source]) -> list[Judged]:
-        """Return the results for a batch.
+        """Return the results for a batch, tried once more if something else killed the process.
 
         Raise PageError if the batch fails, WorkerError if the process cannot be restarted.
         """
+        answer = self._try(sources)
+        if answer is None and not self._is_late and self._process.returncode == -signal.SIGKILL:
+            logger.warning("The process that judges pages was killed: it judges them once more")
+            answer = self._try(sources)
+        if answer is None:
+            reason = f"took more than {self._patience:g} s" if self._is_late else "ended"
+            raise PageError(f"the process that judges pages {reason}", self._page)
+        if isinstance(answer, str):
+            raise PageError(answer)
+        return answer
+
+    def _try(self, sources: Sequence[Source]) -> list[Judged] | str | None:
+        """Return the results or an error of the judge, None if the process has ended."""
         if self._process.poll() is not None:
             self.close()
             self._process = self._start()
             self.wait()
         self._is_late = False
         try:
-            answer = self._ask([self._cut(source) for source in sources])
+            return self._ask([self._cut(source) for source in sources])
         except (OSError, EOFError, pickle.UnpicklingError):
             self._process.wait()
-            reason = f"took more than {self._patience:g} s" if self._is_late else "ended"
-            raise PageError(f"the process that judges pages {reason}", self._page) from None
-        if isinstance(answer, str):
-            raise PageError(answer)
-        return answer
+            return None
 
     def wait(self) -> None:
         """Wait until the process has loaded the model; raise WorkerError if it has ended."""
