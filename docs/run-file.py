@@ -67,9 +67,8 @@ MEANINGS: Final[dict[str, tuple[str, dict[str, str]]]] = {  # of each table and 
         "The text of each page fetched, relevant or not, as the judge read it; none with `texts=0`",
         {
             "row": "",
-            "value": "JSON, packed by zlib: title, main text, and the texts of its links, which "
-            "are "
-            "mostly menus; [`tres export`](#the-pages-of-a-run) unpacks it",
+            "value": "JSON, packed by zlib: title, main text, the texts of its links (menus), "
+            "and its [rights](rights.md); [`tres export`](#the-pages-of-a-run) unpacks it",
         },
     ),
     "score": (

@@ -8,6 +8,7 @@ PACKAGE = Path(__file__).parents[1] / "tres_scrapy"
 ROOMS = (
     "url",
     "config",
+    "rights",
     "page",
     "links",
     "frontier",
@@ -29,7 +30,19 @@ ROOMS = (
     "cli",
 )
 GUESTS = ("training", "cluster", "refresh", "surface", "lab")  # only what is named here knows them
-PURE = {"url", "config", "page", "links", "frontier", "topic", "agent", "crawl", "run", "report"}
+PURE = {
+    "url",
+    "config",
+    "rights",
+    "page",
+    "links",
+    "frontier",
+    "topic",
+    "agent",
+    "crawl",
+    "run",
+    "report",
+}
 ROOT = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 # The command of a guest is a file of cli/, which goes with the guest.
