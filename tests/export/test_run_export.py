@@ -3,7 +3,6 @@
 import csv
 import json
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +13,6 @@ from tres_scrapy.cli.export import command
 from tres_scrapy.config.typed import speak_as_scrapy
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.report.record import Record
-from tres_scrapy.rights.signal import Signal
 from tres_scrapy.run.page_text import LEVEL, StoredText, packed
 from tres_scrapy.run.run_file import RecordError, open_to_write
 from tres_scrapy.run.writer import Writer
@@ -44,10 +42,8 @@ def run(tmp_path_factory):
 
 
 def test_text_is_what_the_judge_read():
-    rights = (Signal("noai", "", "meta robots", "2026-06-01T00:00:00+00:00"),)
-    page = replace(page_of(1), rights=rights)
-    found = StoredText.unpacked(packed(page))
-    assert found == (page.title, page.text, ("home", "=menu\0"), rights)
+    page = page_of(1)
+    assert StoredText.unpacked(packed(page)) == (page.title, page.text, ("home", "=menu\0"), ())
     assert LEVEL < 9
 
 

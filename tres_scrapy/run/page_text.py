@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterable
+from hashlib import blake2b
 from typing import Final, NamedTuple, Self
 
 from tres_scrapy.page.text import Page
@@ -26,15 +28,23 @@ class StoredText(NamedTuple):
         """Return a packed text; raise ValueError if it is damaged."""
         stream = zlib.decompressobj()
         try:
-            title, text, links, *more = json.loads(stream.decompress(data, LARGEST))
+            title, text, links = json.loads(stream.decompress(data, LARGEST))
         except zlib.error as error:
             raise ValueError(str(error)) from None
-        rights = more[0] if more else ()  # a file of an older version has none
-        signals = tuple(Signal(*map(str, each)) for each in rights)
-        return cls(str(title), str(text), tuple(map(str, links)), signals)
+        return cls(str(title), str(text), tuple(map(str, links)))
 
 
 def packed(page: Page) -> bytes:
-    """Return title, main text, link texts and rights of a page as compressed JSON."""
-    found = page.title, page.text, [link.anchor for link in page.links], page.rights
+    """Return title, main text and link texts of a page as compressed JSON."""
+    found = page.title, page.text, [link.anchor for link in page.links]
     return zlib.compress(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"), LEVEL)
+
+
+def rights_in(rows: Iterable[tuple[str]]) -> tuple[Signal, ...]:
+    """Return the signals in rows of the table `rights`."""
+    return tuple(Signal(*map(str, each)) for (value,) in rows for each in json.loads(value))
+
+
+def mark_of(data: bytes) -> int:
+    """Return a hash of a packed text, as a 64-bit integer with a sign."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), signed=True)
