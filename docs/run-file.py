@@ -79,6 +79,10 @@ MEANINGS: Final[dict[str, tuple[str, dict[str, str]]]] = {  # of each table and 
         "P(relevant) of a page by topic, in a crawl with several; 0.5 is the threshold of each",
         {"row": "", "topic": "", "value": ""},
     ),
+    "rights": (
+        "What was said about the [use](rights.md) of a page",
+        {"row": "", "value": "JSON `[[signal, value, where, when], …]`"},
+    ),
     "remark": ("Why the scope keeps a page from being relevant", {"row": "", "text": ""}),
     "rivals": (
         "The best other links of ten leaves at a choice, of the last 10,000 steps",

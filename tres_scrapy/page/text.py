@@ -14,6 +14,9 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
 from tres_scrapy.page.place import NOWHERE, WORD, Layout, Place, Span
 from tres_scrapy.page.robots import US, Permission, permission_of
+from tres_scrapy.rights.directive import meta_signals
+from tres_scrapy.rights.licence import licences
+from tres_scrapy.rights.signal import Signal
 from tres_scrapy.url.canonical import PLAIN_URL, canonicalise
 
 if TYPE_CHECKING:
@@ -128,6 +131,7 @@ class Page:
     may_be_kept: bool = True  # unless the page says noindex, and that is obeyed
     content_type: str = HTML
     feeds: tuple[str, ...] = ()  # RSS and Atom feeds that it names
+    rights: tuple[Signal, ...] = ()  # what it and its site say about its use
     links_cut: int = 0  # links that were left out: they are too many or too long
 
 
@@ -153,7 +157,9 @@ def read_page(
     counts where the page itself declares none.
     """
     tree = parse(html[: limits.html])
-    permission = _permission(tree, robots, crawler) if limits.obey else Permission()
+    meta = _meta(tree)
+    permission = permission_of(meta, robots, crawler) if limits.obey else Permission()
+    rights = meta_signals(meta, crawler) + licences(tree, html, url)
     wanted = FOLLOWED if limits.obey else LINKS
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
     nested = {node.mem_id for node in tree.css(NESTED)}
@@ -180,13 +186,14 @@ def read_page(
     own = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, own or declared) if language else ""
     rest = (code, around, standing, canonical, permission.keep)
-    return Page(url, title, text, links, *rest, feeds=feeds, links_cut=number - len(links))
+    cut = number - len(links)
+    return Page(url, title, text, links, *rest, feeds=feeds, links_cut=cut, rights=rights)
 
 
-def _permission(tree: LexborHTMLParser, robots: Sequence[str], crawler: str) -> Permission:
+def _meta(tree: LexborHTMLParser) -> list[tuple[str, str]]:
+    """Return name and content of the meta elements."""
     meta = (node.attributes for node in tree.css("meta[name][content]"))
-    said = ((each["name"] or "", each["content"] or "") for each in meta)
-    return permission_of(said, robots, crawler)
+    return [(each["name"] or "", each["content"] or "") for each in meta]
 
 
 def _drop(tree: LexborHTMLParser, selector: str, only: Container[int] | None = None) -> None:
