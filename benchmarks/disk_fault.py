@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 PHASES = ("start", "booking", "checkpoint", "migration", "end")
 ACTIONS = {"SIGKILL": 0, "EIO": errno.EIO, "ENOSPC": errno.ENOSPC}
 # by phase: the most writes that pass first; a transaction takes about 20
-AFTER = {"start": 40, "booking": 400, "checkpoint": 60, "migration": 150, "end": 80}
+AFTER = {"start": 40, "booking": 400, "checkpoint": 60, "migration": 30, "end": 80}
 LONGEST = 20.0  # seconds from the phase to the strike; then the crawl is killed
 SLOWEST_START = 120.0  # seconds for the start of a crawl
 END = 5  # pages fetched by a crawl that is struck at its end
@@ -48,7 +48,7 @@ class DiskFaults:
         """Run a crawl until it is struck, soon after `when` answers; return what happened."""
         chance = random.Random(f"{number} {when}")
         file = self.job / NAME
-        phase = PHASES[number % len(PHASES)] if file.exists() else "start"
+        phase = PHASES[number % len(PHASES)] if booked(file) else "start"
         action = [*ACTIONS][number // len(PHASES) % len(ACTIONS)]
         in_file = phase == "checkpoint" or (phase == "end" and chance.random() < 0.5)
         environment = {
@@ -66,7 +66,7 @@ class DiskFaults:
             self._flag.touch()
         arguments = ["-s", f"TRES_PAGES={pages}"] if phase == "end" else []
         crawl = start(environment, arguments)
-        least, deadline = max(when, self.answers()), time.monotonic() + SLOWEST_START + LONGEST
+        least, deadline = max(when, self.answers() + 1), time.monotonic() + SLOWEST_START + LONGEST
         while crawl.poll() is None and time.monotonic() < deadline:
             is_time = booked(file) >= pages if phase == "end" else self.answers() >= least
             if is_time and not self._flag.exists():
