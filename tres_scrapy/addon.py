@@ -19,11 +19,11 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.download import NEVER
 from tres_scrapy.config.preset import set_scrapys
+from tres_scrapy.downloader.compression import BoundedCompression
 from tres_scrapy.downloader.delay import CrawlDelay, SharedAddresses
 from tres_scrapy.downloader.engine import SteadyClock
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import (
-    BoundedCompression,
     MetaRefreshes,
     OtherRetries,
     Redirects,

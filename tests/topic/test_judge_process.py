@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -47,6 +48,8 @@ class Odd(Task):
                 os.kill(os.getpid(), signal.SIGSEGV)
             if html == "sleep":
                 time.sleep(60)
+            if html == "spin":
+                re.fullmatch("(a|a)*b", "a" * 60)  # holds Python's lock
             if html.startswith("hold "):  # until there is a file
                 while not Path(html.removeprefix("hold ")).exists():
                     time.sleep(0.01)
@@ -157,6 +160,16 @@ def test_slow_page_is_given_up():
         with pytest.raises(PageError, match=r"took more than 0\.3 s"):
             asked(worker, "sleep")
         assert asked(worker, "a") == ["A"]
+
+
+def test_reading_of_a_page_has_a_clock():
+    with closing(Worker(Odd(FOOD, LIMITS, reading=0.2))) as worker:
+        worker.wait()
+        with pytest.raises(PageError, match=r"took more than 0\.2 s") as caught:
+            asked(worker, "a", "spin")
+        assert caught.value.page == 1
+        assert caught.value.is_slow
+        assert asked(worker, "a", "b") == ["A", "B"]
 
 
 def test_page_error_ends_nothing():

@@ -32,7 +32,8 @@ from tres_scrapy.topic.pack import Judged, OwnJudge, load_packs
 from tres_scrapy.url.message import TresError, plainly
 
 LONGEST_CHARACTER = 4  # bytes
-PATIENCE = 60.0  # seconds for one batch; the slowest known page takes 4 s
+READING = 5.0  # seconds of the processor for one page
+PATIENCE = 60.0  # seconds without a sign of life, in which one page is read or the model computes
 OWN_PATIENCE = 600.0  # with a function of the user's own, which may ask a service
 
 
@@ -43,12 +44,14 @@ class WorkerError(TresError):
 class PageError(TresError):
     """Raised when a batch of pages could not be judged; the message gives the reason.
 
-    `page` is the number of the page that was being read, if that is the reason.
+    `page` is the number of the page that was being read, if that is the reason; `is_slow` is
+    whether it took too long.
     """
 
-    def __init__(self, message: str, page: int | None = None) -> None:
+    def __init__(self, message: str, page: int | None = None, *, is_slow: bool = False) -> None:
         super().__init__(message)
         self.page = page
+        self.is_slow = is_slow
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Task:
     content: tuple[str, ...] = ()
     own_judge: str | None = None
     more_packs: tuple[Path, ...] = ()  # of further topics
+    reading: float = READING
 
     @property
     def packs(self) -> tuple[Path, ...]:
@@ -126,9 +130,11 @@ class Worker:
         try:
             answer = self._ask([self._cut(source) for source in sources])
         except (OSError, EOFError, pickle.UnpicklingError):
-            self._process.wait()
-            reason = f"took more than {self._patience:g} s" if self._is_late else "ended"
-            raise PageError(f"the process that judges pages {reason}", self._page) from None
+            is_slow = self._process.wait() == -signal.SIGPROF
+            limit = self._task.reading if is_slow else self._patience
+            reason = f"took more than {limit:g} s" if self._is_late or is_slow else "ended"
+            message = f"the process that judges pages {reason}"
+            raise PageError(message, self._page, is_slow=is_slow) from None
         if isinstance(answer, str):
             raise PageError(answer)
         return answer
@@ -225,8 +231,13 @@ def _work(input_: BinaryIO, output: BinaryIO) -> None:
         pickle.dump(answer, output, pickle.HIGHEST_PROTOCOL)
         output.flush()
 
+    def begin(number: int | None) -> None:
+        # SIGPROF ends the process, whatever code it runs
+        signal.setitimer(signal.ITIMER_PROF, 0 if number is None else task.reading)
+        send(number)
+
     try:
-        judge = task.load(send)
+        judge = task.load(begin)
     except TresError as error:
         send(str(error))
         sys.exit(1)
