@@ -85,7 +85,8 @@ class DiskFaults:
             self.unclean += 1
             print(f"{phase}, {action}: status {crawl.returncode}\n{said[-3000:]}")
         self.done[f"{phase}, {action}"] += 1
-        return f"{phase}, {action}: {said.strip().splitlines()[-1:]}"
+        lines = [line for line in said.strip().splitlines() if "WARNING" not in line]
+        return f"{phase}, {action}: {''.join(lines[-1:])}"
 
 
 def booked(file: Path) -> int:
