@@ -22,8 +22,9 @@ from scrapy.utils.misc import build_from_crawler
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import ROBOTS
+from tres_scrapy.downloader.delay import HeldError
 from tres_scrapy.downloader.refusal import TOO_LARGE, failure_of, refusing
-from tres_scrapy.downloader.request import RIGHTS, ROBOTS_TXT
+from tres_scrapy.downloader.request import FOR_SAMPLE, LEASE, RIGHTS, ROBOTS_TXT
 from tres_scrapy.page.robots import MAX_LENGTH, own_rules, product_token
 from tres_scrapy.rights.site import NO_RULES, SiteRules
 
@@ -118,13 +119,20 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         wanted = Request(
             f"{origin}/robots.txt",
             priority=self.DOWNLOAD_PRIORITY,
-            meta={"dont_obey_robotstxt": True, "download_fail_on_dataloss": True, ROBOTS_TXT: 0},
+            meta={
+                "dont_obey_robotstxt": True,
+                "download_fail_on_dataloss": True,
+                ROBOTS_TXT: 0,
+                FOR_SAMPLE: LEASE in request.meta,
+            },
             callback=NO_CALLBACK,
         )
         self._stats.inc_value("robotstxt/request_count")
         try:
             response = await self.crawler.engine.download_async(wanted)
             return await self._read(response, request)
+        except HeldError as error:
+            return Rules(monotonic(), error=error)  # they are asked for when it is their turn
         except IgnoreRequest as error:
             if isinstance(error, HttpError) or failure_of(error).kind == TOO_LARGE:
                 return Rules(monotonic() + self._again, error=error)
