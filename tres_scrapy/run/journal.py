@@ -59,12 +59,11 @@ NOTHING = Written(0, 0, 0, 0, 0, 0, 0, 0, {})
 class Journal:
     """Writes the file of a running crawl, with the text of each page if it `keeps_texts`.
 
-    With `is_durable`, as in JOBDIR, each lease and redirect is a transaction, saved before its
-    request is sent: after a kill the same URL is fetched again, and no domain exceeds MAX pages. A
-    booking is saved with the next of them, or by `commit`; until then its page is under way. With
-    it are its items, which are deleted when they are exported. Without `is_durable` all waits for
-    `commit`, and what only a resumed crawl needs is left out: links, networks, names. A subclass
-    writes more in `_write_more`.
+    With `is_durable`, as in JOBDIR, each lease, redirect and booking is a transaction. Leases and
+    redirects are saved before their requests are sent: after a kill the same URL is fetched again,
+    and no domain exceeds MAX pages. A booking is saved together with its items, which are deleted
+    when they are exported. Without `is_durable` all waits for `commit`, and what only a resumed
+    crawl needs is left out: links, networks, names. A subclass writes more in `_write_more`.
     """
 
     def __init__(
@@ -159,7 +158,7 @@ class Journal:
         the time in seconds since 1970, if it is not that of the clock.
         """
         row, judged = booking.experience.row, booking.judged
-        with self.transaction(crawl, waits=True) as cursor:
+        with self.writing(crawl) as cursor:
             values = page_row(crawl, booking, time() if now is None else now)
             step = cursor.execute(INSERT, values).lastrowid
             if rivals := rivals_row(crawl, booking.decision):
@@ -236,10 +235,8 @@ class Journal:
             yield cursor
 
     @contextmanager
-    def transaction(
-        self, crawl: Crawl | None = None, *, waits: bool = False
-    ) -> Iterator[sqlite3.Cursor]:
-        """Save what is written inside, at once if the journal is durable and it does not wait.
+    def transaction(self, crawl: Crawl | None = None) -> Iterator[sqlite3.Cursor]:
+        """Save what is written inside, at once if the journal is durable.
 
         If that fails, all is undone since the last commit.
         """
@@ -251,7 +248,7 @@ class Journal:
         except BaseException:
             self._undo()
             raise
-        if self._is_durable and not waits:
+        if self._is_durable:
             self.commit()
 
     def commit(self) -> None:
