@@ -21,7 +21,6 @@ MEANINGS: Final = {
     "report": "write the report of a crawl as one HTML file",
     "train": "make a topic of your own, from keywords and documents",
     "pack": "keep the topic that a crawl from keywords has learned",
-    "rejudge": "judge the pages of a crawl again by the topic it has learned",
     "classify": "how relevant pages or texts are to a topic, and why",
     "refresh": "visit the pages of a finished crawl again",
     "surface": "find the records behind search boxes",
