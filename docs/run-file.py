@@ -67,9 +67,10 @@ MEANINGS: Final[dict[str, tuple[str, dict[str, str]]]] = {  # of each table and 
         "The text of each page fetched, relevant or not, as the judge read it; none with `texts=0`",
         {
             "row": "",
-            "value": "JSON, packed by zlib: title, main text, and the texts of its links, which "
-            "are "
-            "mostly menus; [`tres export`](#the-pages-of-a-run) unpacks it",
+            "mark": "a hash of the text",
+            "value": "NULL if an earlier page has the same text and so the same mark; else JSON, "
+            "packed by zlib: title, main text, and the texts of its links, which are mostly menus; "
+            "[`tres export`](#the-pages-of-a-run) unpacks it",
         },
     ),
     "score": (
@@ -129,11 +130,11 @@ MEANINGS: Final[dict[str, tuple[str, dict[str, str]]]] = {  # of each table and 
         },
     ),
     "name": (
-        "The texts of the codes that the link model knows",
+        "The texts of the codes that the link model knows, in JOBDIR",
         {"code": "group and code of a text", "text": ""},
     ),
     "batch": (
-        "Links that were new in the frontier when it was written, with their URLs and hosts",
+        "In JOBDIR: links that were new in the frontier when it was written, with URLs and hosts",
         {
             "number": "",
             "samples": "records of `frontier/store.py`, SAVED",
@@ -145,8 +146,8 @@ MEANINGS: Final[dict[str, tuple[str, dict[str, str]]]] = {  # of each table and 
         },
     ),
     "state": (
-        "Both Q-networks, Adam's moments, the random generator, the counters of the stats, links "
-        "that a "
+        "In JOBDIR: both Q-networks, Adam's moments, the random generator, the counters of the "
+        "stats, links that a "
         "topic from keywords described again; every 1,000 fetches the link model",
         {"name": "", "value": ""},
     ),

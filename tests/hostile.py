@@ -127,6 +127,11 @@ def gzip_in_gzip(path: str) -> Bytes:
 
 
 @trap("/", DISH)
+def empty_gzip(path: str) -> Bytes:
+    yield page(gzip.compress(gzip.compress(b"") * 400_000), Content_Encoding="gzip, gzip")
+
+
+@trap("/", DISH)
 def broken_gzip(path: str) -> Bytes:
     yield page(b"no gzip", Content_Encoding="gzip")
 
@@ -229,6 +234,15 @@ def addresses(path: str) -> Bytes:
     odd += ("http://user:secret@userinfo.test/dish", "HTTP://UPPER.TEST:80/dish")
     odd += ("http://port.test:99999/x", "http://port.test:0/x", "http://-.test:x/")
     yield page(f"<p>nothing{link(*odd, DISH)}")
+
+
+@trap("/", "/moved", DISH)
+def long_hosts(path: str) -> Bytes:
+    hosts = ["".join(Random(i).choices("abcdé中文字", k=1_900)) for i in range(300)]
+    if path == "/moved":
+        yield head(302, Location=f"http://{hosts[0]}.test/", Content_Length=0)
+    else:
+        yield page(link(*(f"http://{host}.test/" for host in hosts)))
 
 
 @trap()

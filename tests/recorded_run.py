@@ -18,15 +18,20 @@ META = {"topic": "food", "policy": "tres"}
 
 
 def crawl_of(policy="tres", pages=150, *, link_model=True):
-    """Return a crawl; `plain` is the policy of the tests."""
+    """Return a crawl with a seed; `plain` is the policy of the tests."""
+    crawl = empty_crawl(policy, pages, link_model=link_model)
+    crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
+    return crawl
+
+
+def empty_crawl(policy="tres", pages=150, *, link_model=True):
+    """Return the same crawl without its seed."""
     store = SampleStore(DomainLedger())
     learning = LearningOptions(exploration_steps=20)
     setup = PolicyInputs(0, learning=learning, links=LinkOptions(enabled=link_model))
     is_plain = policy == "plain"
     chosen = PlainPolicy(store) if is_plain else make_policy(policy, store, setup)
-    crawl = Crawl(store, chosen, pages)
-    crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
-    return crawl
+    return Crawl(store, chosen, pages)
 
 
 def steps(crawl, seed=0):

@@ -18,7 +18,8 @@ from scrapy.responsetypes import responsetypes
 from scrapy.utils.test import get_crawler
 
 from fuzzing.mutation import CHARSETS, TEXTS, changed, page, url
-from tres_scrapy.downloader.refusal import BoundedCompression, MetaRefreshes, Redirects
+from tres_scrapy.downloader.compression import BoundedCompression
+from tres_scrapy.downloader.refusal import MetaRefreshes, Redirects
 from tres_scrapy.downloader.robots import LONG
 from tres_scrapy.middlewares.message import CharsetMiddleware, CredentialMiddleware, LogFilter
 from tres_scrapy.page.kind import is_pdf

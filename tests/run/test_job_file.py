@@ -49,7 +49,10 @@ def test_foreign_file_is_untouched(tmp_path):
     ("change", "said"),
     [
         (1, "newer version of TRES"),
-        (-1, "older version of TRES (format 6, this one reads 7): give"),
+        (
+            6 - SCHEMA.version,
+            f"older version of TRES (format 6, this one reads {SCHEMA.version}): give",
+        ),
     ],
 )
 def test_other_format_is_refused(tmp_path, change, said):

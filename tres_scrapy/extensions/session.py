@@ -23,7 +23,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
-from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
+from tres_scrapy.crawl.failure import JUDGE_ENDED, SLOW_PAGE, Failure
 from tres_scrapy.crawl.host import Health
 from tres_scrapy.downloader.request import LEASE, follows_links
 from tres_scrapy.extensions.ending import NO_JUDGE, Ending
@@ -192,7 +192,7 @@ class CrawlSession:
     def exhausted(self, now: float) -> bool:
         """Return whether nothing is left to fetch, whatever the limit of pages."""
         store = self.crawl.store
-        if not store.pending or store.hosts.known or self.crawl.leased:
+        if not store.pending or store.hosts.known_domains or self.crawl.leased:
             return not store.pending
         # none of the hosts that rest has answered: it is not worth waiting
         return bool(self.health.resting(now)) and not self.health.promises(now)
@@ -263,9 +263,9 @@ class CrawlSession:
         if not self.crawl.is_leased(row):
             return True
         booking = self.crawl.book(row, result, links)
-        if result is JUDGE_ENDED:
+        if result is JUDGE_ENDED or result is SLOW_PAGE:
             host = int(self.crawl.store["host"][row])
-            self.health.note_failure(host, JUDGE_ENDED, monotonic())
+            self.health.note_failure(host, result, monotonic())
         self.health.note_booking(row)
         self.requests.note_booking(booking, own or {})
         self._report()

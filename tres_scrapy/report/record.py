@@ -152,7 +152,11 @@ class Record:
 
     def text(self, page: Fetch) -> StoredText:
         """Return the text of a page as the judge read it; its beginning if it was not kept."""
-        found = self._read("SELECT value FROM text WHERE row = ?", page.row)
+        query = (
+            "SELECT first.value FROM text JOIN text first USING (mark) "
+            "WHERE text.row = ? AND first.value NOTNULL"
+        )
+        found = self._read(query, page.row)
         with reading(self.path):
             for (value,) in found:
                 return StoredText.unpacked(value)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,9 @@ _FAULTS: Final = {  # by SQLite's name of the error
     "SQLITE_CORRUPT": "DAMAGED",
     "SQLITE_NOTADB": "DAMAGED",
 }
+
+
+Migration = Callable[[sqlite3.Cursor], None]
 
 
 class FileFault(Enum):
@@ -83,12 +86,17 @@ class Database(sqlite3.Connection):
 
 @dataclass(frozen=True)
 class Schema:
-    """A kind of file: its `noun` in messages, `application_id`, `user_version` and tables."""
+    """A kind of file: its `noun` in messages, `application_id`, `user_version` and tables.
+
+    `migrations` change the tables of a version into those of the next one. A file is migrated when
+    it is opened to write, in one transaction; if it is opened to read, a copy of it is.
+    """
 
     noun: str
     application: int
     version: int
     tables: str
+    migrations: Mapping[int, Migration] = field(default_factory=dict)
 
     def open(self, path: Path, access: Access) -> Database:
         """Open a file; create it if it is missing and opened for writing.
@@ -98,17 +106,10 @@ class Schema:
         try:
             self._check_names(path, access)
             mode, timeout = access.value
-            uri = f"{path.absolute().as_uri()}?mode={mode}"
-            database = sqlite3.connect(
-                uri,
-                timeout,
-                isolation_level=None,
-                check_same_thread=False,  # another thread may copy the file
-                factory=Database,
-                uri=True,
-            )
+            database = _connected(f"{path.absolute().as_uri()}?mode={mode}", timeout)
             try:
-                self._prepare(database, path, access)
+                is_older = self._prepare(database, path, access)
+                return self._migrated_copy(database, path) if is_older else database
             except BaseException:
                 database.close()
                 raise
@@ -118,7 +119,6 @@ class Schema:
             fault = FileFault["DAMAGED" if is_text else _FAULTS.get(name, "UNUSABLE")]
             hint = ": check the permissions of its folder" if name == "SQLITE_CANTOPEN" else ""
             raise SqliteFileError(fault, path, self.noun, reason(error) + hint) from None
-        return database
 
     def _check_names(self, path: Path, access: Access) -> None:
         """Refuse to read a missing file, and to write through links."""
@@ -130,26 +130,52 @@ class Schema:
             if file.is_symlink() or (file.exists() and not file.is_file()):
                 raise SqliteFileError(FileFault.LINK, file, self.noun)
 
-    def _prepare(self, database: Database, path: Path, access: Access) -> None:
+    def _prepare(self, database: Database, path: Path, access: Access) -> bool:
+        """Make a file ready for use; return whether it has to be migrated to be read."""
         database.execute("PRAGMA trusted_schema = OFF")
         database.execute("PRAGMA cell_size_check = ON")
         if access is Access.EXCLUSIVE:
             database.lock = _locked(path)
         fault = self._fault(database)
-        if fault is not None and (access is Access.READ or fault is not FileFault.EMPTY):
-            formats = f"format {_version(database)}, this one reads {self.version}"
-            raise SqliteFileError(fault, path, self.noun, formats)
-        if access is Access.READ:
-            return
-        database.execute("PRAGMA journal_mode = WAL")
-        # A commit survives a kill at once, and a power cut after the next checkpoint.
-        database.execute("PRAGMA synchronous = NORMAL")
+        is_older = fault is FileFault.OLDER and _version(database) in self.migrations
+        if not is_older and (access is Access.READ or fault is not FileFault.EMPTY):
+            self._refuse(fault, database, path)
+        if access is not Access.READ:
+            database.execute("PRAGMA journal_mode = WAL")
+            # A commit survives a kill at once, and a power cut after the next checkpoint.
+            database.execute("PRAGMA synchronous = NORMAL")
+            self._update(database, path)
+        return is_older and access is Access.READ
+
+    def _update(self, database: Database, path: Path) -> None:
+        """Create the tables of an empty file, or migrate those of an older one: all or nothing."""
         with database.transaction() as cursor:
             if self._fault(database) is FileFault.EMPTY:
                 for statement in self._statements():
                     cursor.execute(statement)
                 cursor.execute(f"PRAGMA application_id = {self.application}")
-                cursor.execute(f"PRAGMA user_version = {self.version}")
+            for version in range(_version(database) or self.version, self.version):
+                self.migrations[version](cursor)
+            cursor.execute(f"PRAGMA user_version = {self.version}")
+            self._refuse(self._fault(database), database, path)
+
+    def _migrated_copy(self, database: Database, path: Path) -> Database:
+        """Close an older file, and return a migrated copy in a file that goes when it is closed."""
+        copy = _connected("", 0.0)
+        with closing(database):
+            database.backup(copy)
+        try:
+            self._update(copy, path)
+        except BaseException:
+            copy.close()
+            raise
+        return copy
+
+    def _refuse(self, fault: FileFault | None, database: Database, path: Path) -> None:
+        """Raise SqliteFileError if there is a fault."""
+        if fault is not None:
+            formats = f"format {_version(database)}, this one reads {self.version}"
+            raise SqliteFileError(fault, path, self.noun, formats)
 
     def _fault(self, database: Database) -> FileFault | None:
         """Return why a file is not of this kind and version, or None if it is."""
@@ -168,6 +194,17 @@ class Schema:
 
     def _statements(self) -> list[str]:
         return [each for each in map(str.strip, self.tables.split(";")) if each]
+
+
+def _connected(uri: str, timeout: float) -> Database:
+    return sqlite3.connect(
+        uri,
+        timeout,
+        isolation_level=None,
+        check_same_thread=False,  # another thread may copy the file
+        factory=Database,
+        uri=True,
+    )
 
 
 def _locked(path: Path) -> sqlite3.Connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from hashlib import blake2b
 from typing import Final, NamedTuple, Self
 
 from tres_scrapy.page.text import Page
@@ -34,3 +35,8 @@ def packed(page: Page) -> bytes:
     """Return title, main text and link texts of a page as compressed JSON."""
     found = page.title, page.text, [link.anchor for link in page.links]
     return zlib.compress(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"), LEVEL)
+
+
+def mark_of(data: bytes) -> int:
+    """Return a hash of a packed text, as a 64-bit integer with a sign."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), signed=True)

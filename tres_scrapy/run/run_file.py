@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.links.code import CODES, Name
 from tres_scrapy.run.database import Access, Database, Schema, SqliteFileError
+from tres_scrapy.run.migration import MIGRATIONS
 from tres_scrapy.run.reason import LinkPart
 from tres_scrapy.url.message import TresError, plainly
 
@@ -24,7 +25,8 @@ LONGEST_URL: Final = 300  # characters kept of the URL of a rival
 SCHEMA: Final = Schema(
     noun="record of a crawl",
     application=int.from_bytes(b"TRUN", "big"),
-    version=7,
+    version=8,
+    migrations=MIGRATIONS,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -37,7 +39,8 @@ CREATE TABLE page (
     text TEXT NOT NULL, url_number INTEGER NOT NULL, host INTEGER NOT NULL,
     first INTEGER NOT NULL, outlinks INTEGER NOT NULL, sampled INTEGER, mark BLOB
 );
-CREATE TABLE text (row INTEGER PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE text (row INTEGER PRIMARY KEY, mark INTEGER NOT NULL, value BLOB);
+CREATE INDEX text_by_mark ON text (mark) WHERE value NOTNULL;
 CREATE INDEX page_incomplete ON page (step) WHERE sampled IS NULL;
 CREATE TABLE guest (row INTEGER PRIMARY KEY, url TEXT NOT NULL);
 CREATE TABLE name (code INTEGER PRIMARY KEY, text TEXT NOT NULL);
@@ -129,7 +132,10 @@ def names_in(database: Database) -> list[Name]:
 
 
 def open_to_read(path: Path) -> Database:
-    """Open a record, even while a crawl writes it; raise RecordError if it cannot be read."""
+    """Open a record, even while a crawl writes it; raise RecordError if it cannot be read.
+
+    Of a file of an older version, a migrated copy is opened.
+    """
     try:
         return SCHEMA.open(path, Access.READ)
     except SqliteFileError as error:

@@ -1,0 +1,109 @@
+"""Attack the crawler with an embedded hostile web; print what the attack costs.
+
+    python benchmarks/hostile.py sites [--rows network slow neighbour silent ...] [--seconds 60]
+    python benchmarks/hostile.py traps [--kinds host subdomains domains] [--shares .004 .02 .16]
+        [--topics food sports] [--max none 10] [--pages 2500] [-s TRES_NAME=VALUE]
+
+`traps`: a share of the pages of the synthetic web links to endless generated pages in the words of
+the topic. The crawl is simulated, with one request at a time. Printed are the share of pages that
+the trap took, and the harvest rate by true labels.
+
+`sites`: honest sites and hostile ones answer on addresses of this machine. After some seconds the
+crawl is stopped with Ctrl-C. Printed are the pages of the honest and of the hostile hosts, how
+often the network seemed gone, the longest stall of the reactor, and the seconds to stop.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from itertools import product
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
+
+from hostility.site import Attack, crawl
+from hostility.trap import KINDS, TrappedWeb, is_trap
+
+from tres_scrapy.config.config import Config
+from tres_scrapy.lab.library import Library
+from tres_scrapy.lab.simulation import Simulation, World
+
+MANY = tuple(f"www.honest{i}.com" for i in range(40))
+ATTACKS = {
+    "nothing": Attack(MANY),
+    "network": Attack(MANY, tuple(f"h{i}.refusing.com" for i in range(60)), 0.5, 15.0),
+    "slow": Attack(MANY, tuple(f"www.slow{i}.com" for i in range(48)), 0.5),
+    "neighbours": Attack(tuple(f"www.honest{i}-at1.com" for i in range(5))),
+    "patient": Attack(tuple(f"www.honest{i}-at1.com" for i in range(5)), ("patient-at1.com",), 0.2),
+    "silent": Attack(MANY, tuple(f"www.silent{i}-at2.com" for i in range(400)), 0.9),
+    "names": Attack(MANY, tuple(f"www.name{i}-hang.com" for i in range(400)), 0.9),
+}
+
+
+def main() -> None:
+    """Run one attack and print a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    attacks = parser.add_subparsers(required=True, metavar="ATTACK")
+    traps = attacks.add_parser("traps", help="endless pages in the words of the topic")
+    traps.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    traps.add_argument("--shares", nargs="+", type=float, default=[0.004, 0.02, 0.16])
+    traps.add_argument("--topics", nargs="+", default=["food", "sports"])
+    traps.add_argument("--max", nargs="+", default=["none", "10"])
+    traps.add_argument("--pages", type=int, default=2500)
+    traps.add_argument("--web-seed", type=int, default=61)
+    traps.add_argument("-s", dest="settings", action="append", default=[])
+    traps.set_defaults(run=compare_traps)
+    sites = attacks.add_parser("sites", help="hosts that fail, are slow or silent")
+    sites.add_argument("--rows", nargs="+", choices=ATTACKS, default=[*ATTACKS])
+    sites.add_argument("--seconds", type=float, default=60)
+    sites.set_defaults(run=compare_sites)
+    options = parser.parse_args()
+    options.run(options)
+
+
+def compare_sites(options: argparse.Namespace) -> None:
+    """Print a row for each attack."""
+    print("| attack | honest pages | hostile pages | network gone | stall, s | Ctrl-C, s |")
+    print("|---|---|---|---|---|---|")
+    for name in options.rows:
+        attack = ATTACKS[name]
+        found = crawl(attack, options.seconds)
+        pages = f"{found.served(attack.honest)} | {found.served(attack.hostile)}"
+        ends = f"{found.stall:.2f} | {found.seconds_to_stop:.0f}"
+        print(f"| {name} | {pages} | {found.outages} | {ends} |", flush=True)
+
+
+def compare_traps(options: argparse.Namespace) -> None:
+    """Print a row for each trap, first one without a trap."""
+    print("| topic | MAX | trap | links to it | trap's pages | true harvest | the judge's |")
+    print("|---|---|---|---|---|---|---|")
+    traps = [("none", 0.0), *product(options.kinds, options.shares)]
+    for topic, cap, (kind, share) in product(options.topics, options.max, traps):
+        settings = {
+            "TRES_WEB": "synthetic",
+            "TRES_TOPIC": topic,
+            "TRES_WEB_SEED": options.web_seed,
+            "TRES_RANDOM_SEED": options.web_seed,
+            "TRES_MAX_PER_DOMAIN": cap,
+            "TRES_PAGES": options.pages,
+        } | dict(each.split("=", 1) for each in options.settings)
+        taken, harvest, judged = trapped(Config.from_settings(settings), kind, share)
+        cells = f"{taken:.1%} | {harvest:.1%} | {judged:.1%}"
+        print(f"| {topic} | {cap} | {kind} | {share:.1%} | {cells} |", flush=True)
+
+
+def trapped(config: Config, kind: str, share: float) -> tuple[float, float, float]:
+    """Return the share of pages that a trap took, the true harvest rate and the judge's."""
+    world = World(config, user_agent="tres")
+    if share:
+        world.web = TrappedWeb(world.web, kind, share)
+        world.library = Library(world.web, world.pack, config.reading)
+    crawl = Simulation(world, config)
+    crawl.run()
+    count = crawl.count
+    taken = sum(map(is_trap, crawl.order)) / max(count.pages, 1)
+    return taken, count.harvest, crawl.crawl.harvest_rate
+
+
+if __name__ == "__main__":
+    main()

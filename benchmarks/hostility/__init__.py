@@ -1,0 +1,1 @@
+"""The webs and crawls of `benchmarks/hostile.py`."""

@@ -1,0 +1,117 @@
+"""A web in which some pages link to a trap: endless generated pages in the words of the topic."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from html import unescape
+from random import Random
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from tres_scrapy.lab.webs.web import HTML, TEXT, Answer, Web
+
+KINDS: Final = ("host", "subdomains", "domains")
+MARK: Final = "snare"  # in the name of each host of a trap
+LESSONS: Final = 30  # relevant pages that a trap learns its words from
+SEARCHED: Final = 600  # pages looked at for them, at most
+WORDS: Final = 250  # of a page
+LINKS: Final = 20  # of a page
+TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+HREF = re.compile(r'href="?([^"\s>]+)')
+
+
+class TrappedWeb:
+    """Another web, of whose pages a share links to a trap.
+
+    The trap has one host, endless subdomains or endless domains. Its pages have the words of
+    relevant pages in another order, and none is relevant. The same `seed` gives the same trap.
+    """
+
+    def __init__(self, web: Web, kind: str, share: float, *, seed: int = 0) -> None:
+        self.name = f"{web.name}-{kind}-{share:g}"
+        self.seeds, self.search, self.https = web.seeds, web.search, web.https
+        self.labelled, self.notes = web.labelled, web.notes
+        self._web = web
+        self._kind = kind
+        self._share = share
+        self._seed = seed
+        self._sentences: list[str] = []
+
+    def answer(self, url: str) -> Answer:
+        """Return a page of the trap, or that of the web, perhaps with a link to the trap."""
+        if is_trap(url):
+            if urlsplit(url).path == "/robots.txt":
+                return Answer(404, b"", TEXT, "missing")
+            return Answer(200, self._page(url).encode(), HTML, "trap")
+        answer = self._web.answer(url)
+        at = answer.body.rfind(b"</body>")
+        if answer.kind != "page" or at < 0 or self._draw(url).random() >= self._share:
+            return answer
+        link = self._link(self._draw(f"{url} link"))
+        return replace(answer, body=answer.body[:at] + link.encode() + answer.body[at:])
+
+    def labels(self, urls: Sequence[str]) -> list[bool]:
+        """Return whether each URL is a relevant page; those of the trap are not."""
+        labels = self._web.labels([url for url in urls if not is_trap(url)])
+        honest = iter(labels)
+        return [not is_trap(url) and next(honest) for url in urls]
+
+    def _page(self, url: str) -> str:
+        draw = self._draw(url)
+        text = " ".join(draw.choice(self._known()) for _ in range(WORDS // 8))
+        links = "".join(f"<li>{self._link(draw, url)}</li>" for _ in range(LINKS))
+        return (
+            f"<html lang=en><head><title>{self._phrase(draw)}</title></head><body>"
+            f"<h1>{self._phrase(draw)}</h1><p>{text}</p><ul>{links}</ul></body></html>"
+        )
+
+    def _link(self, draw: Random, source: str = "") -> str:
+        number = draw.getrandbits(40)
+        host = {
+            "host": f"www.{MARK}.com",
+            "subdomains": f"s{number:x}.{MARK}.com",
+            "domains": f"{MARK}{number:x}.com",
+        }[self._kind]
+        if source and self._kind == "domains" and draw.random() < 0.5:  # half stay on the domain
+            host = urlsplit(source).hostname or host
+        phrase = self._phrase(draw)
+        path = re.sub(r"\W+", "-", phrase.lower()).strip("-")
+        return f'<a href="http://{host}/{path}-{number:x}">{phrase}</a>'
+
+    def _phrase(self, draw: Random) -> str:
+        return draw.choice(self._known()).capitalize()
+
+    def _known(self) -> list[str]:
+        """Return pieces of eight words of relevant pages."""
+        if not self._sentences:
+            words = [word for text in self._lessons() for word in text.split()]
+            self._sentences = [" ".join(words[i : i + 8]) for i in range(0, len(words), 8)]
+        return self._sentences
+
+    def _lessons(self) -> Iterator[str]:
+        """Yield the texts of the first relevant pages that links lead to."""
+        waiting, seen, found = list(self._web.seeds), set(self._web.seeds), 0
+        for url in waiting:
+            answer = self._web.answer(url)
+            if answer.relevant:
+                found += 1
+                yield unescape(TAG.sub(" ", answer.body.decode("utf-8", "replace")))
+            if found == LESSONS or len(waiting) > SEARCHED:
+                return
+            location = dict(answer.headers).get("Location")
+            links = [location] if location else HREF.findall(answer.body.decode("latin-1"))
+            new = [urljoin(url, link) for link in links]
+            new = [link for link in dict.fromkeys(new) if link not in seen]
+            seen.update(new)
+            waiting.extend(new)
+
+    def _draw(self, name: str) -> Random:
+        return Random(blake2b(f"{self._seed} {name}".encode(), digest_size=8).digest())
+
+
+def is_trap(url: str) -> bool:
+    """Return whether a URL is one of a trap."""
+    return MARK in (urlsplit(url).hostname or "")
