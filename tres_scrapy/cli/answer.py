@@ -15,8 +15,6 @@ from tres_scrapy.url.message import plural, printable
 
 WIDTH: Final = 100
 NEXT: Final = "`tres export` writes what is relevant now; resume the crawl to go on with it."
-    "`tres export` writes the pages that the topic finds now; resume the crawl to go on with it."
-)
 PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
 
 
