@@ -1,13 +1,14 @@
 """Kill a crawl again and again, and count what was lost.
 
     python benchmarks/kill.py [--pages 5000] [--kills 50] [--max 10] [--seed 1] [--output FILE]
-        [--faults SCHEDULE] [--own]
+        [--faults SCHEDULE] [--own] [--disk]
 
 Another process serves a synthetic web and keeps the log; with `--faults`, it also injects faults,
 as in `tres web --faults`. One crawl runs to its end; a second one, in a JOBDIR, is killed with
 SIGKILL at random instants and restarted each time. Then the log, the JOBDIR, the items and a feed
 of Scrapy's are compared. With `--own` the spider of another project crawls, tests/example_project;
-its items are in the feed alone. The exit status is 1 if anything was lost.
+its items are in the feed alone. With `--disk` the crawl is struck inside a write to its file, by
+SIGKILL, EIO or ENOSPC, in each phase in turn. The exit status is 1 if anything was lost.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import numpy as np
+from disk_fault import DiskFaults, version
 from scrapy.http import Headers, HtmlResponse
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
@@ -65,6 +67,7 @@ class Findings:
     samples_recovered: int
     seconds_to_recover: float
     feed_items_twice: int  # allowed: after a kill a feed may repeat an item
+    strikes: dict[str, int]  # with --disk, by phase and what was done
     losses: dict[str, int]
 
 
@@ -77,6 +80,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="random seed of the web and the kills")
     parser.add_argument("--faults", default="", help="a schedule, or `default`")
     parser.add_argument("--own", action="store_true", help="crawl by a spider of another project")
+    parser.add_argument("--disk", action="store_true", help="strike inside a write to the file")
     parser.add_argument("--output", type=Path, help="also write the findings to this file")
     options = parser.parse_args()
     with TemporaryDirectory() as directory:
@@ -103,14 +107,8 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
         arguments = ["recipes", "-a", f"start={web.seeds[0]}", *arguments]
         arguments += ["-s", "DOWNLOAD_FAIL_ON_DATALOSS=0"]  # as for the spider `tres`
     else:
-        arguments = [
-            "tres",
-            "-a",
-            f"topic={TOPIC}",
-            "-a",
-            f"seed={','.join(web.seeds)}",
-            *arguments,
-        ]
+        seeds = f"seed={','.join(web.seeds)}"
+        arguments = ["tres", "-a", f"topic={TOPIC}", "-a", seeds, *arguments]
     whole, log, items, feed = (
         directory / f"{name}.jsonl" for name in ("whole", "killed", "items", "feed")
     )
@@ -118,18 +116,17 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
     with served(options, whole) as port:
         finish(crawl(port, [*arguments, "-s", f"TRES_OUTPUT={directory / 'others.jsonl'}"]))
     with served(options, log) as port:
-        arguments += [
-            "-s",
-            f"TRES_OUTPUT={items}",
-            "-s",
-            f"JOBDIR={job}",
-            "-o",
-            f"{feed}:jsonlines",
-        ]
+        arguments += ["-s", f"TRES_OUTPUT={items}", "-s", f"JOBDIR={job}"]
+        arguments += ["-o", f"{feed}:jsonlines"]
+        disk = DiskFaults(job, lambda: fetches(log)) if options.disk else None
         whens = random.Random(options.seed).choices(range(pages), k=options.kills)
         under_way: Counter[str] = Counter()
         for number, when in enumerate(sorted(whens), start=1):
-            kill(crawl(port, arguments), log, when)
+            if disk is None:
+                kill(crawl(port, arguments), log, when)
+            else:
+                start_crawl = lambda more, last: crawl(port, [*arguments, *last], more)  # noqa: E731
+                print(disk.strike(number, when, start_crawl))
             under_way.update(leased_urls(job, web))
             print(f"kill {number} of {len(whens)}: {fetches(log)} fetches so far", flush=True)
         finish(crawl(port, arguments))
@@ -153,7 +150,9 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
         samples_recovered=len(recovered.store),
         seconds_to_recover=round(seconds, 2),
         feed_items_twice=exported.total() - len(exported),
+        strikes={} if disk is None else dict(disk.done),
         losses={
+            "not stopped cleanly": 0 if disk is None else disk.unclean,
             "fetched twice without a kill": twice(log, under_way),
             "discovered and lost": lost(recovered.store, web, links, booked_pages(job), most),
             "domains over MAX": over_max(log, urls, booked_pages(job), most),
@@ -248,16 +247,8 @@ def expected(job: Path, own: bool, web: SyntheticWeb) -> set[str]:
 @contextmanager
 def served(options: argparse.Namespace, log: Path, topic: str = TOPIC) -> Iterator[int]:
     """Serve a synthetic web on a port."""
-    command = [
-        sys.executable,
-        "-m",
-        "tres_scrapy.cli.main",
-        "web",
-        "--json",
-        "synthetic",
-        "--topic",
-        topic,
-    ]
+    command = [sys.executable, "-m", "tres_scrapy.cli.main", "web", "--json", "synthetic"]
+    command += ["--topic", topic]
     command += ["--seed", str(options.seed), "--log", str(log), "--faults", options.faults]
     pipe = subprocess.PIPE
     server = subprocess.Popen(command, cwd=PROJECT, stdin=pipe, stdout=pipe, text=True)  # noqa: S603
@@ -266,12 +257,15 @@ def served(options: argparse.Namespace, log: Path, topic: str = TOPIC) -> Iterat
     server.communicate()  # the server stops when its standard input closes
 
 
-def crawl(port: int, arguments: list[str]) -> subprocess.Popen[str]:
-    """Start a crawl through the web's proxy."""
+def crawl(
+    port: int, arguments: list[str], environment: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Start a crawl through the web's proxy, with more variables in its environment."""
     command = [sys.executable, "-m", "scrapy", "crawl", *arguments]
     command += ["-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=16"]
     environment = {
         **os.environ,
+        **(environment or {}),
         "http_proxy": f"http://127.0.0.1:{port}",
         "PYTHONPATH": str(PROJECT),
     }
@@ -308,7 +302,7 @@ def fetches(log: Path) -> int:
 
 def leased_urls(job: Path, web: SyntheticWeb) -> list[str]:
     """Return the URLs that a killed crawl had leased, and the targets of their redirects."""
-    if not (job / NAME).exists():
+    if not (job / NAME).exists() or not version(job / NAME):  # it has no tables yet
         return []
     with closing(sqlite3.connect(job / NAME)) as connection:
         urls = urls_of(connection)

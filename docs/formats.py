@@ -34,6 +34,8 @@ ITEM = {  # what the fields of an item hold
     "why": "why it was chosen, and what spoke for its link",
     "rendered": "whether a browser ran the scripts of the page",
     "content_type": "`text/html` or `application/pdf`, by the content",
+    "rights": "what was said about the use of the page: `signal`, `value`, `where` it stood, "
+    "`when` it was read ([rights](rights.md)); empty only in items of jobs begun before this field",
     "domain": "registrable domain of `final_url`",
     "new": "whether neither URL is in the files of `TRES_KNOWN`",
     "new_domain": "whether its domain is not in these files",

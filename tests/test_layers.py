@@ -8,6 +8,7 @@ PACKAGE = Path(__file__).parents[1] / "tres_scrapy"
 ROOMS = (
     "url",
     "config",
+    "rights",
     "page",
     "links",
     "frontier",
@@ -35,8 +36,10 @@ GUESTS = (  # only what is named here knows them
     "surface",
     "lab",
     "publish",
+    "forget",
+    "mcp_server",
 )
-PURE = {"url", "config", "page", "links", "frontier", "topic", "agent", "crawl", "run", "report"}
+PURE = {*ROOMS[: ROOMS.index("report") + 1]}
 ROOT = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 # The command of a guest is a file of cli/, which goes with the guest.
@@ -49,6 +52,8 @@ COMMANDS = {
     "refresh.py": {"refresh"},
     "surface.py": {"surface"},
     "publish.py": {"publish"},
+    "forget.py": {"forget"},
+    "mcp.py": {"mcp_server"},
 }
 
 

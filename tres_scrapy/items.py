@@ -28,6 +28,8 @@ class RelevantPage:
     the registrable domain of `final_url`. `new` is whether neither URL is in the files of
     TRES_KNOWN, `new_domain` whether the domain is not. `rendered` is whether a browser ran the
     page's scripts. `content_type` is text/html or application/pdf, as the content says.
+    `rights` holds what was said about the use of the page, each with `signal`, `value`, `where` it
+    stood and `when` it was read.
     """
 
     url: str
@@ -49,6 +51,7 @@ class RelevantPage:
     new_domain: bool = True
     rendered: bool = False
     content_type: str = "text/html"
+    rights: list[dict[str, str]] = field(default_factory=list)
 
 
 def item_class(names: Container[str]) -> type[RelevantPage]:

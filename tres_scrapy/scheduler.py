@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
@@ -35,6 +35,7 @@ from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
 
+SHARE: Final = 0.25  # of CONCURRENT_REQUESTS that a registrable domain holds while others wait
 PATIENT: Final = 0.6  # `hurry` of a crawl with a page budget
 
 logger = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ class TreeFrontierScheduler(BaseScheduler):
         settings = crawler.settings
         self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        self._most_of_domain = max(1, self._concurrency * SHARE, self._host_concurrency)
         self._delay = settings.getfloat("DOWNLOAD_DELAY")
         self._again: deque[Request] = deque()  # redirects and retries of leased samples
         self._out: dict[int, Request] = {}  # by row, the request that was handed out last
@@ -272,7 +274,21 @@ class TreeFrontierScheduler(BaseScheduler):
             hosts = set(busy).difference(self._health.resting(now))
             soon = self._slots.soon_free(hosts, now)
         self._crawler.stats.set_value(WAITED, round(self._patience.waited, 1))
-        return Availability(busy, soon, self._asked_new() + 1 > self._most_new, patient)
+        only_known = self._asked_new() + 1 > self._most_new
+        return Availability(busy, soon, only_known, patient, self._full_domains())
+
+    def _full_domains(self) -> list[int]:
+        """Return the domains that hold their share of the slots while others wait."""
+        store, hosts = self._crawl.store, self._crawl.store.hosts
+        held = Counter(hosts.domain(host) for host in self._slots.open_hosts())
+        full = [domain for domain, count in held.items() if count >= self._most_of_domain]
+        if not full or self._concurrency == 1:
+            return []
+        resting = [
+            host for host in self._health.resting(monotonic()) if hosts.domain(host) not in full
+        ]
+        others = store.pending - store.ledger.pending(full) - hosts.pending(resting)
+        return full if others > 0 else []
 
     def _asked_new(self) -> int:
         """Return how many requests wait for a host that has never answered."""

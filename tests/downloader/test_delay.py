@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 from scrapy import Request
+from scrapy.core.downloader import Slot
 from scrapy.settings import Settings
 
 from tres_scrapy.downloader import delay as module
@@ -13,7 +14,7 @@ from tres_scrapy.downloader.delay import (
     SharedAddresses,
 )
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware, PublicResolver
-from tres_scrapy.downloader.request import LEASE
+from tres_scrapy.downloader.request import FOR_SAMPLE, LEASE, ROBOTS_TXT
 
 PUBLIC = {
     "a.test": ["93.184.216.34"],
@@ -72,7 +73,8 @@ def clock(monkeypatch):
 
 def asking(host, seconds, concurrency=16):
     """The middleware of a crawl that knows the Crawl-delay of a host, and its slots."""
-    slots = {"a.test": SimpleNamespace(lastseen=100.0, active=set())}
+    slots = {"a.test": Slot(1, 0.0)}
+    slots["a.test"].lastseen = 100.0
     crawler = SimpleNamespace(
         settings=Settings({"CONCURRENT_REQUESTS": concurrency}),
         engine=SimpleNamespace(downloader=SimpleNamespace(slots=slots)),
@@ -121,3 +123,17 @@ def test_crawl_delay_counts_from_the_request_that_was_sent(clock):
     delay._crawler.engine.downloader.slots["a.test"].lastseen = 125.0  # its address had a delay
     delay.response_downloaded(request)
     assert delay.reserve("b.test", patience=0.0) == 25.0
+
+
+@pytest.mark.parametrize("meta", [{LEASE: 1}, {ROBOTS_TXT: 0, FOR_SAMPLE: True}])
+def test_hosts_of_a_silent_address_wait_their_turn(clock, meta):
+    """The address is found when the sample was chosen; else it waits for the time limit."""
+    middleware, delay = asking("c.test", 20.0)
+    slot = delay._crawler.engine.downloader.slots["a.test"]
+    slot.transferring.add("a request without an answer")
+    with pytest.raises(HeldError):
+        pass_on(middleware, "http://b.test/1", **meta)
+    pass_on(middleware, "http://a.test/1", **meta)  # the host that owns the slot
+    pass_on(middleware, "http://b.test/1", **{ROBOTS_TXT: 0})  # that no sample waits for
+    slot.transferring.clear()
+    pass_on(middleware, "http://b.test/1", **meta)

@@ -43,7 +43,7 @@ def run(tmp_path_factory):
 
 def test_text_is_what_the_judge_read():
     page = page_of(1)
-    assert StoredText.unpacked(packed(page)) == (page.title, page.text, ("home", "=menu\0"))
+    assert StoredText.unpacked(packed(page)) == (page.title, page.text, ("home", "=menu\0"), ())
     assert LEVEL < 9
 
 

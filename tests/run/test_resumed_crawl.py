@@ -24,6 +24,17 @@ def fail(self, *arguments):
 Journal.book = fail
 runpy.run_module("scrapy", run_name="__main__")
 """
+BUG_IN_A_BOOKING = """
+import runpy
+from tres_scrapy.run import journal
+page_row = journal.page_row
+def fail(crawl, *arguments):
+    if crawl.pages == 4:
+        raise TypeError("a bug")
+    return page_row(crawl, *arguments)
+journal.page_row = fail
+runpy.run_module("scrapy", run_name="__main__")
+"""
 FULL_DISK = """
 import resource, runpy, signal
 from tres_scrapy.export.output_file import JsonLinesPipeline
@@ -169,6 +180,16 @@ def test_written_item_is_not_repeated(crawl, tmp_path):
     with sqlite3.connect(tmp_path / "job" / NAME) as connection:
         assert connection.execute("SELECT count(*) FROM item").fetchone() == (0,)
     connection.close()
+
+
+def test_bug_in_a_booking_stops_the_crawl(crawl, soups, tmp_path):
+    failed = crawl(program=("-c", BUG_IN_A_BOOKING))
+    assert failed.returncode == 1
+    assert "TypeError: a bug" in failed.stderr
+    assert soups.fetched() == all_soups(4)
+    process = crawl()
+    assert process.returncode == 0, process.stderr
+    assert items_of(tmp_path) == all_soups()
 
 
 def test_unwritable_job_resumes_later(crawl, soups, tmp_path):

@@ -190,6 +190,22 @@ def test_hosts_of_one_address_share_a_slot(clock, concurrency):
     assert scheduler.next_request() is None  # b rests with a
 
 
+def test_domain_holds_a_quarter_while_others_wait(clock):
+    many = [f"http://h{i}.big.test/" for i in range(12)]
+    scheduler, _ = scheduler_of(*many, "http://a.test/", CONCURRENT_REQUESTS=8)
+    sent = [request.url for request in (scheduler.next_request() for _ in range(3))]
+    assert sent == [*many[:2], "http://a.test/"]
+    assert len(urls_of(scheduler)) == 5, "no other waits: the domain may have all"
+
+
+def test_host_may_have_what_the_setting_says(clock):
+    urls = [f"http://a.test/{i}" for i in range(4)]
+    options = {"CONCURRENT_REQUESTS": 8, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
+    slots = {"a.test": slot(concurrency=4)}
+    scheduler, _ = scheduler_of(*urls, "http://b.test/", slots=slots, **options)
+    assert urls_of(scheduler) == [*urls, "http://b.test/"]
+
+
 def test_first_free_host_wakes_engine(clock):
     slots = {"a.test": slot(delay=3.0), "b.test": slot(delay=2.0)}
     urls = [f"http://{host}.test/{i}" for host in "ab" for i in range(2)]

@@ -37,6 +37,18 @@ class OutputOptions:
         (),
         "further fields of each item: html, markdown, date, headings; its language is always there",
     )
+    use: tuple[str, ...] = setting(
+        some_of("search", "ai-input", "ai-train"),
+        (),
+        "what the output is for: pages that are reserved for it are kept out of it",
+        see="rights.md",
+    )
+    tdmrep: bool = setting(
+        flag,
+        False,
+        "read the file tdmrep.json of each host that gave a relevant page; always with `use`",
+        see="rights.md",
+    )
     csv: bool = setting(
         flag, False, "also write tables of the relevant pages and their domains (CSV)"
     )

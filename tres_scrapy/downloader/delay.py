@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Final, Self
 
 from scrapy import Request, Spider, signals
+from scrapy.core.downloader import Slot
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.robotstxt import RobotParser
@@ -17,19 +18,20 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.typed import typed_setting
-from tres_scrapy.downloader.request import LEASE, ROBOTS_TXT, follows_links
+from tres_scrapy.downloader.request import FOR_SAMPLE, LEASE, ROBOTS_TXT, follows_links
 from tres_scrapy.page.robots import EVERYONE
 
 MOMENT: Final = 0.1  # seconds for which a sample waits outside the frontier
+TURN: Final = 1.0  # seconds after which the next host of an address is tried
 
 logger = logging.getLogger(__name__)
 
 
 class HeldError(IgnoreRequest):
-    """Raised when a sample is to wait in the frontier for the Crawl-delay of its host."""
+    """Raised when a sample is to wait in the frontier for its host or for its address."""
 
     def __init__(self, host: str, pause: float) -> None:
-        super().__init__(f"{host} asks for {pause:g} s more between fetches")
+        super().__init__(f"{host} is asked again in {pause:g} s")
         self.host = host
         self.pause = pause  # seconds
 
@@ -140,8 +142,9 @@ class CrawlDelayMiddleware:
     """Lets requests wait for the Crawl-delay of their host, after robots.txt is known.
 
     A sample of the frontier that would wait for more than a moment goes back to it, unless it is
-    the only request: it would hold its address meanwhile. Others wait here, for as long as they
-    would in the slot of the downloader, to which they count.
+    the only request: it would hold its address meanwhile. So does the sample of a host whose
+    address, found only now, answers another host: silent hosts of one address wait their turn. All
+    others wait here, for as long as they would in the slot of the downloader, to which they count.
     """
 
     def __init__(self, crawler: Crawler, delay: CrawlDelay) -> None:
@@ -157,24 +160,30 @@ class CrawlDelayMiddleware:
         return cls(crawler, delay)
 
     async def process_request(self, request: Request) -> None:
-        if ROBOTS_TXT in request.meta or not urlparse_cached(request).hostname:
-            return
         host = urlparse_cached(request).hostname or ""
-        is_sample = LEASE in request.meta and follows_links(self._crawler.spider)
-        returns = self._returns and is_sample
+        key = request.meta.get("download_slot", host)
+        slot = self._crawler.engine.downloader.slots.get(key)
+        is_sample = LEASE in request.meta or request.meta.get(FOR_SAMPLE, False)
+        returns = self._returns and is_sample and follows_links(self._crawler.spider)
+        if returns and key != host and slot is not None and _is_taken(slot):
+            raise HeldError(host, TURN)
+        if ROBOTS_TXT in request.meta:
+            return
         pause = self._delay.reserve(host, patience=MOMENT if returns else math.inf)
         if returns and pause > MOMENT:
             raise HeldError(host, pause)
         if pause:
-            slot = self._crawler.engine.downloader.slots.get(
-                request.meta.get("download_slot", host)
-            )
             active = set() if slot is None else slot.active  # Scrapy's queue sends to others first
             active.add(request)
             try:
                 await asyncio.sleep(pause)
             finally:
                 active.discard(request)
+
+
+def _is_taken(slot: Slot) -> bool:
+    """Return whether a request to a slot of the downloader would wait for another to end."""
+    return bool(slot.free_transfer_slots() <= len(slot.queue))
 
 
 def _belongs_here(spider: Spider | None) -> bool:

@@ -20,6 +20,9 @@ RENDERED = "rendered"  # in Response.flags: the page's scripts have run in a bro
 RECEIVED = "tres_received"  # key of Request.meta: the response before rendering, for the archive
 # Key of Request.meta: the bytes received of a robots.txt.
 ROBOTS_TXT = "tres_robots"
+# Key of Request.meta: what robots.txt says about the use of the page
+RIGHTS = "tres_rights"
+FOR_SAMPLE = "tres_for_sample"  # of a robots.txt that a sample waits for
 ASIDE = "tres_aside"  # key of Request.meta: not a sample of the frontier, for example a query
 OWN = "tres_own"  # key of Request.meta: a spider's own request that is not a sample
 

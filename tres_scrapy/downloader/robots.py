@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from time import monotonic
 from typing import Final, Self
 
@@ -21,9 +22,11 @@ from scrapy.utils.misc import build_from_crawler
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import ROBOTS
+from tres_scrapy.downloader.delay import HeldError
 from tres_scrapy.downloader.refusal import TOO_LARGE, failure_of, refusing
-from tres_scrapy.downloader.request import ROBOTS_TXT
+from tres_scrapy.downloader.request import FOR_SAMPLE, LEASE, RIGHTS, ROBOTS_TXT
 from tres_scrapy.page.robots import MAX_LENGTH, own_rules, product_token
+from tres_scrapy.rights.site import NO_RULES, SiteRules
 
 # Bytes of all rules in memory; parsed rules take up to 75 times as much as their text.
 ROOM: Final = 8 * 1024 * 1024
@@ -45,6 +48,7 @@ class Rules:
     parser: RobotParser | None = None
     error: Exception | None = None
     size: int = SMALLEST
+    usage: SiteRules = NO_RULES
 
 
 class RobotsMiddleware(RobotsTxtMiddleware):
@@ -95,6 +99,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             del self._rules[next(iter(self._rules))]
         if rules.error is not None:
             raise rules.error.with_traceback(None)
+        request.meta[RIGHTS] = list(rules.usage.of(request.url))
         return rules.parser
 
     async def _ask(self, origin: str, request: Request) -> Rules:
@@ -114,13 +119,20 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         wanted = Request(
             f"{origin}/robots.txt",
             priority=self.DOWNLOAD_PRIORITY,
-            meta={"dont_obey_robotstxt": True, "download_fail_on_dataloss": True, ROBOTS_TXT: 0},
+            meta={
+                "dont_obey_robotstxt": True,
+                "download_fail_on_dataloss": True,
+                ROBOTS_TXT: 0,
+                FOR_SAMPLE: LEASE in request.meta,
+            },
             callback=NO_CALLBACK,
         )
         self._stats.inc_value("robotstxt/request_count")
         try:
             response = await self.crawler.engine.download_async(wanted)
             return await self._read(response, request)
+        except HeldError as error:
+            return Rules(monotonic(), error=error)  # they are asked for when it is their turn
         except IgnoreRequest as error:
             if isinstance(error, HttpError) or failure_of(error).kind == TOO_LARGE:
                 return Rules(monotonic() + self._again, error=error)
@@ -139,15 +151,17 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             raise HttpError(bare, f"HTTP {response.status} for {response.url}")
         body = response.body if response.status == OK else b""
         if len(body) > LONG:
-            parser, size = await asyncio.to_thread(self._parse, body)
+            parser, own = await asyncio.to_thread(self._parse, body)
         else:
-            parser, size = self._parse(body)
+            parser, own = self._parse(body)
         await self.crawler.signals.send_catch_log_async(
             signal=signals.robots_parsed, robotparser=parser, request=request
         )
-        return Rules(monotonic() + VALID, parser, size=max(SMALLEST, size))
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        usage = SiteRules.of_robots(own.decode(), now)
+        return Rules(monotonic() + VALID, parser, size=max(SMALLEST, len(own)), usage=usage)
 
-    def _parse(self, body: bytes) -> tuple[RobotParser, int]:
-        """Return our rules and the length of their text."""
+    def _parse(self, body: bytes) -> tuple[RobotParser, bytes]:
+        """Return our rules and their text."""
         own = own_rules(body, self._token)
-        return build_from_crawler(self._parserimpl, self.crawler, own), len(own)
+        return build_from_crawler(self._parserimpl, self.crawler, own), own

@@ -105,7 +105,8 @@ class Archive:
         """Write the verdict on a sample, and its exchange if that was kept until now."""
         row, judged = booking.experience.row, booking.judged
         exchange = self._exchanges.pop(row, None)
-        if not (self._everything or (exchange is not None and booking.relevant)):
+        is_item = booking.relevant and not (judged and judged.reserved)
+        if not (self._everything or (exchange is not None and is_item)):
             return
         url = booking.decision.url if exchange is None else exchange.url
         fields = {"failure": booking.kind}

@@ -17,6 +17,7 @@ from tres_scrapy.export.parquet import ParquetItemExporter
 from tres_scrapy.export.topic_view import TopicView
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import SHARD
+from tres_scrapy.rights.signal import as_items, reserved_uses
 from tres_scrapy.run.page_text import StoredText
 from tres_scrapy.run.run_file import NAME, Fetch
 from tres_scrapy.url.message import TresError
@@ -32,6 +33,7 @@ COLUMNS: Final = (
     "probability",
     "relevant",
     "fetched_at",
+    "rights",
 )
 Pages = Iterator[dict[str, Any]]
 
@@ -39,13 +41,17 @@ Pages = Iterator[dict[str, Any]]
 def pages_of(record: Record, least: float | None = None, view: TopicView | None = None) -> Pages:
     """Yield the pages of a run: relevant ones, or all with a P(relevant) from `least` up.
 
-    With `view`, P(relevant) and relevance are those of the topic of now. A page that cannot be
-    relevant, whatever it is about, is not.
+    With `view`, P(relevant) and relevance are those of the topic of now; a page that cannot be
+    relevant, whatever it is about, is not. Pages that are reserved for the use that the crawl named
+    are left out.
     """
+    use = {each.strip() for each in record.settings().get("TRES_USE", "").split(",")}
     with ExitStack() as opened:
         text = _texts(record, opened)
         for page in record.pages(least if view is None else 0.0):
             stored = text(page)
+            if use.intersection(reserved_uses(stored.rights)):
+                continue
             probability, relevant = page.probability, page.relevant
             if view is not None:
                 is_out = bool(record.remark(page))
@@ -64,6 +70,7 @@ def pages_of(record: Record, least: float | None = None, view: TopicView | None 
                 probability,
                 relevant,
                 datetime.fromtimestamp(page.time, UTC).isoformat("T", "seconds"),
+                as_items(stored.rights),
             )
             yield dict(zip(COLUMNS, values, strict=True))
 
@@ -96,7 +103,11 @@ def _write_json_lines(pages: Pages, file: IO[bytes]) -> None:
 def _write_csv(pages: Pages, file: IO[bytes]) -> None:
     file.write(csv_line(COLUMNS).encode())
     for page in pages:
-        file.write(csv_line(map(str, page.values())).encode())
+        file.write(csv_line(map(_cell, page.values())).encode())
+
+
+def _cell(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else str(value)
 
 
 def _write_parquet(pages: Pages, file: IO[bytes]) -> None:

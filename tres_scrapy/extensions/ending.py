@@ -37,6 +37,7 @@ IN_WORDS: Final = {  # finish reasons, ours and Scrapy's
 NAMED: Final = 10  # hosts that the log names
 
 SCRIPTED: Final = "built_by_scripts"  # the count of pages that hold little without their scripts
+RESERVED: Final = "reserved/"  # and a use: counts of relevant pages kept out of the output
 MANY_SCRIPTED: Final = 0.1  # share of the pages from which rendering is advised
 
 logger = logging.getLogger(__name__)
@@ -91,6 +92,8 @@ class Ending:
         if refused := refused_links(self._crawl.counts):
             rules = ", ".join(f"{rule} {count}" for rule, count in refused.most_common())
             logger.info("Refused by the scope, by rule: %s", rules)
+        if reserved := self.reserved():
+            logger.info("Relevant pages kept out of the output, as they are reserved: %s", reserved)
         scripted, pages = self._crawl.counts[SCRIPTED], self._crawl.pages
         if scripted and scripted >= MANY_SCRIPTED * pages:
             logger.warning(
@@ -125,6 +128,12 @@ class Ending:
         }
         told = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
         return f"Links without a page: {told}" if told else "Every link found is fetched"
+
+    def reserved(self) -> str:
+        """Return how many relevant pages are kept out of the output, by the use they reserve."""
+        counts = self._crawl.counts
+        found = {name: count for name, count in counts.items() if name.startswith(RESERVED)}
+        return ", ".join(f"{name.removeprefix(RESERVED)} {found[name]:,}" for name in sorted(found))
 
     def _pages(self) -> str:
         return f"{self._crawl.pages} {plural(self._crawl.pages, 'page')}"

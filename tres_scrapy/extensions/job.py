@@ -139,19 +139,21 @@ class Job:
     def write(self, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
         """Call a method of the journal that saves something; return whether that worked.
 
-        If it fails, the crawl stops and nothing more is saved.
+        If it fails, the crawl stops and nothing more is saved; a bug is raised again.
         """
         if self.failed:
             return False
         try:
             save(*args, **kwargs)
-        except sqlite3.Error as error:
+        except Exception as error:  # else links would be saved without the page that was undone
             self.failed = True
             logger.error(
                 "JOBDIR cannot be written (%s): the crawl stops; resume it with the same command",
                 error,
             )
             self._stop(JOB_FAILED)
+            if not isinstance(error, sqlite3.Error):
+                raise
         return not self.failed
 
     def note_cap(self, cap: Cap | None) -> bool:

@@ -112,6 +112,10 @@ class DomainLedger:
         """Count samples [n] that become PENDING (`change` 1) or stop being so (-1)."""
         np.add.at(self._records["pending"], domains, change)
 
+    def pending(self, domains: Sequence[int]) -> int:
+        """Return how many samples of these domains are PENDING."""
+        return int(self._records["pending"][list(domains)].sum())
+
     def add_inlinks(self, source: int, targets: NDArray[np.int32], *, relevant: bool) -> None:
         """Note that a page of domain `source` links to domains [n], which may repeat.
 
@@ -182,7 +186,7 @@ class DomainLedger:
         np.add.at(self._records["relevant"], domains[relevant], 1)
         self._changed.update(range(len(self)))
         failures, given = [0] * len(self), [False] * len(self)
-        columns = (domains.tolist(), pages.tolist(), blameless.tolist(), dead.tolist())
+        columns = (each.tolist() for each in (domains, pages, blameless, dead))
         for domain, is_page, is_blameless, is_dead in zip(*columns, strict=True):
             given[domain] |= is_page
             if not is_page:
@@ -208,11 +212,10 @@ class DomainLedger:
     def _computed(self, domains: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return features 7 and 8 of domains from their counts, [n, 2]."""
         visits = self._records["visits"].take(domains)
-        known = visits > 0
         relevant = self._records["relevant"].take(domains) + 0.5 * self.prior
         x = np.empty((len(domains), 2), dtype=np.float32)
         ratio = relevant / np.maximum(visits + self.prior, 1)
-        x[:, 0] = np.where(known, ratio, self._inlink_ratio(domains))
+        x[:, 0] = np.where(visits > 0, ratio, self._inlink_ratio(domains))
         x[:, 1] = np.where(self.never_visited(domains), 0.5, 1.0)
         return x
 
@@ -259,8 +262,7 @@ class DomainLedger:
 
     def _most(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return MAX of domains [n]: a budget of their own, or that of all."""
-        most = UNLIMITED if self.cap is None else self.cap.at(self.progress)
-        most = min(most, UNLIMITED)
+        most = UNLIMITED if self.cap is None else min(self.cap.at(self.progress), UNLIMITED)
         if not self._budgets:
             return np.full(len(domains), most, dtype=np.int32)
         own = self._records["budget"].take(domains)
@@ -272,7 +274,7 @@ class DomainLedger:
 
 
 class Availability(NamedTuple):
-    """Which hosts must not get a request now: those that are `busy`.
+    """Which hosts must not get a request now: those that are `busy`, and all hosts of `domains`.
 
     `soon` are the busy hosts that are free in a moment and are worth waiting for. With `only_known`
     all hosts that have never answered are busy too. A `patient` crawl that has seen few pages waits
@@ -283,6 +285,7 @@ class Availability(NamedTuple):
     soon: Sequence[int] = ()
     only_known: bool = False
     patient: bool = False
+    domains: Sequence[int] = ()
 
 
 ANY_HOST: Final = Availability()
@@ -320,9 +323,7 @@ class Hosts:
     def domain_of(self, host: str) -> int:
         """Return the number of a host's domain; a new host gets no number."""
         number = self._numbers.get(host)
-        if number is None:
-            return self._ledger.id_of_host(host)
-        return int(self._columns["domain"][number])
+        return self._ledger.id_of_host(host) if number is None else self.domain(number)
 
     def domains(self, hosts: NDArray[np.integer]) -> NDArray[np.int32]:
         """Return the numbers of the domains of hosts [n]."""
@@ -336,7 +337,7 @@ class Hosts:
         """Return which of hosts [n] are busy."""
         busy = self._columns["busy"]  # a column lookup: there may be a million hosts
         busy[list(available.busy)] = True
-        found = busy.take(hosts)
+        found = busy.take(hosts) | np.isin(self.domains(hosts), available.domains)
         busy[list(available.busy)] = False
         return found | ~self._columns["known"].take(hosts) if available.only_known else found
 

@@ -25,11 +25,12 @@ from tres_scrapy.crawl.failure import (
 )
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START, VISIT, follows_links
-from tres_scrapy.extensions.ending import SCRIPTED
+from tres_scrapy.extensions.ending import RESERVED, SCRIPTED
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.links.code import ABSENT, RaggedArray
+from tres_scrapy.middlewares.page_rights import PageRights
 from tres_scrapy.page.kind import is_pdf
 from tres_scrapy.page.language import UTF_8
 from tres_scrapy.page.robots import US, product_token
@@ -58,10 +59,12 @@ class RewardMiddleware:
         renders: bool = False,
         documents: bool = True,
         name: str = US,
+        rights: PageRights | None = None,
     ) -> None:
         self._session = session
         self._documents = documents
         self._name = name  # by which pages may address us
+        self._rights = rights or PageRights(name)
         self._renders = renders
         self._turn = asyncio.Lock()
         self._follows_all = follows_links(spider)
@@ -71,12 +74,14 @@ class RewardMiddleware:
         assert crawler.spider is not None
         settings, config = crawler.settings, Config.of(crawler.settings)
         agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"] or ""
+        name = product_token(agent)
         return cls(
             CrawlSession.of(crawler),
             crawler.spider,
             renders=config.render.mode != NEVER,
             documents=config.reading.documents,
-            name=product_token(agent),
+            name=name,
+            rights=PageRights.from_crawler(crawler, name),
         )
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
@@ -141,6 +146,10 @@ class RewardMiddleware:
         page = await self._judge(row, source)
         if isinstance(page, Judged) and page.needs_scripts and not self._renders:
             self._session.crawl.count(SCRIPTED)
+        if isinstance(page, Judged):
+            page = await self._rights.added(page, response)
+            for use in page.reserved if page.relevant else ():
+                self._session.crawl.count(f"{RESERVED}{use}")
         return page
 
     async def _judge(self, row: int, source: Source) -> Judged | Failure | None:

@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tres_scrapy.page.language import UTF_8, declared_encoding, decoded, is_utf_8
+from tres_scrapy.rights.directive import EVERY, said_to_us
+from tres_scrapy.rights.site import RULE as USAGE
 from tres_scrapy.url.canonical import MAX_URL_LENGTH
 
 if TYPE_CHECKING:
@@ -22,11 +24,7 @@ _RULE: Final = re.compile(
 _SITEMAP: Final = re.compile(r"site-?map\s*:", re.IGNORECASE)
 MAX_SITEMAPS: Final = 10
 _NEWLINE: Final = re.compile(r"\r\n?|\n")
-EVERY: Final = "robots"  # the name of meta elements for every crawler
 US: Final = "tres-scrapy"  # for this one, unless its User-Agent has another name
-_CRAWLER: Final = re.compile(r"\s*([\w-]+)\s*:")
-# Directives of X-Robots-Tag that look like the name of a crawler
-_WITH_VALUE: Final = re.compile(r"\s*(?:unavailable_after|max-[a-z-]+)\s*:", re.IGNORECASE)
 
 
 def product_token(user_agent: str) -> str:
@@ -42,7 +40,7 @@ def own_rules(body: bytes, token: str) -> bytes:
     """Return a robots.txt of one group: the rules of all groups that name `token`.
 
     If no group names it, these are the rules for everyone. Rules after MAX_LENGTH are not read.
-    The first MAX_SITEMAPS sitemaps follow.
+    Usage rules before the first group count for everyone. The first MAX_SITEMAPS sitemaps follow.
     """
     text = body[:MAX_LENGTH]
     if len(body) > MAX_LENGTH:
@@ -51,23 +49,27 @@ def own_rules(body: bytes, token: str) -> bytes:
     rules: dict[str, list[str]] = {}  # by token; only the two that count
     agents: set[str] = set()
     sitemaps: list[str] = []
+    common: list[str] = []  # usage rules before the first group
+    in_group = False
     in_head = False  # within the user-agent lines of a group
     for line in _NEWLINE.split(decoded(text, encoding, MAX_LENGTH)):
         said = line.partition("#")[0].strip()
         if agent := _AGENT.match(said):
             agents = agents if in_head else set()
-            in_head = True
+            in_group = in_head = True
             if (name := agent[1].lower()) in {token, EVERYONE}:
                 agents.add(name)
                 rules.setdefault(name, [])
-        elif _RULE.match(said):
+        elif (is_usage := USAGE.match(said)) or _RULE.match(said):
             in_head = False
+            if is_usage and not in_group:
+                common.append(said)
             for name in agents:
                 rules[name].append(said)
         elif _SITEMAP.match(said) and len(sitemaps) < MAX_SITEMAPS:
             sitemaps.append(said[:MAX_URL_LENGTH])
     own = rules.get(token, rules.get(EVERYONE, []))
-    return "\n".join([f"User-agent: {EVERYONE}", *own, *sitemaps]).encode()
+    return "\n".join([f"User-agent: {EVERYONE}", *common, *own, *sitemaps]).encode()
 
 
 class Permission(NamedTuple):
@@ -91,9 +93,7 @@ def permission_of(
         if name.strip().lower() in names:
             said |= _words(content)
     for value in headers:
-        named = None if _WITH_VALUE.match(value) else _CRAWLER.match(value)
-        if named is None or named[1].lower() in names:
-            said |= _words(value[named.end() :] if named else value)
+        said |= _words(said_to_us(value, crawler))
     return Permission(said.isdisjoint({"noindex", "none"}), said.isdisjoint({"nofollow", "none"}))
 
 

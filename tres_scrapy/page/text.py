@@ -14,6 +14,9 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
 from tres_scrapy.page.place import NOWHERE, WORD, Layout, Place, Span
 from tres_scrapy.page.robots import US, Permission, permission_of
+from tres_scrapy.rights.directive import meta_signals
+from tres_scrapy.rights.licence import licences
+from tres_scrapy.rights.signal import Signal
 from tres_scrapy.url.canonical import PLAIN_URL, canonicalise
 
 if TYPE_CHECKING:
@@ -103,6 +106,7 @@ STOP_WORDS: Final = frozenset(
 
 
 LIMITS: Final = ReadingLimits()
+MAX_TEXT: Final = 64 * 1024  # characters of the URLs and anchor texts of a page
 
 
 class Link(NamedTuple):
@@ -127,6 +131,8 @@ class Page:
     may_be_kept: bool = True  # unless the page says noindex, and that is obeyed
     content_type: str = HTML
     feeds: tuple[str, ...] = ()  # RSS and Atom feeds that it names
+    rights: tuple[Signal, ...] = ()  # what it and its site say about its use
+    links_cut: int = 0  # links that were left out: they are too many or too long
 
 
 def read_page(
@@ -151,12 +157,14 @@ def read_page(
     counts where the page itself declares none.
     """
     tree = parse(html[: limits.html])
-    permission = _permission(tree, robots, crawler) if limits.obey else Permission()
+    meta = _meta(tree)
+    permission = permission_of(meta, robots, crawler) if limits.obey else Permission()
+    rights = meta_signals(meta, crawler) + licences(tree, html, url)
     wanted = FOLLOWED if limits.obey else LINKS
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
     nested = {node.mem_id for node in tree.css(NESTED)}
     found = list(_outlinks(tree, url, wanted)) if permission.follow else []
-    links = _links(found, url, limits, nested)
+    links, number = _links(found, url, limits, nested)
     nodes = [(target, node.mem_id) for target, node in found]
     canonical = _canonical(tree, url)
     feeds = _feeds(tree, url) if permission.follow else ()
@@ -178,13 +186,14 @@ def read_page(
     own = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, own or declared) if language else ""
     rest = (code, around, standing, canonical, permission.keep)
-    return Page(url, title, text, links, *rest, feeds=feeds)
+    cut = number - len(links)
+    return Page(url, title, text, links, *rest, feeds=feeds, links_cut=cut, rights=rights)
 
 
-def _permission(tree: LexborHTMLParser, robots: Sequence[str], crawler: str) -> Permission:
+def _meta(tree: LexborHTMLParser) -> list[tuple[str, str]]:
+    """Return name and content of the meta elements."""
     meta = (node.attributes for node in tree.css("meta[name][content]"))
-    said = ((each["name"] or "", each["content"] or "") for each in meta)
-    return permission_of(said, robots, crawler)
+    return [(each["name"] or "", each["content"] or "") for each in meta]
 
 
 def _drop(tree: LexborHTMLParser, selector: str, only: Container[int] | None = None) -> None:
@@ -226,18 +235,37 @@ def _links(
     url: str,
     limits: ReadingLimits,
     nested: Container[int],
-) -> tuple[Link, ...]:
-    """Return the links of a page; those `nested` in another have no text of their own."""
+) -> tuple[tuple[Link, ...], int]:
+    """Return the first links of a page, and the number of its links.
+
+    Those `nested` in another have no text of their own.
+    """
     itself = canonicalise(url)
     anchors: dict[str, str] = {}
+    more: set[str] = set()
     for target, node in found:
-        if target == itself or (target not in anchors and len(anchors) == limits.links):
+        if target == itself:
+            continue
+        if target not in anchors and len(anchors) == limits.links:
+            more.add(target)
             continue
         text = anchors.get(target, "")
         if not text and node.mem_id not in nested:
             text = _anchor(node)[: limits.anchor]
         anchors[target] = text
-    return tuple(Link(target, anchor) for target, anchor in anchors.items())
+    links = bounded(Link(target, anchor) for target, anchor in anchors.items())
+    return links, len(anchors) + len(more)
+
+
+def bounded(links: Iterable[Link]) -> tuple[Link, ...]:
+    """Return the first links, whose URLs and texts together have MAX_TEXT characters at most."""
+    room, kept = MAX_TEXT, []
+    for link in links:
+        room -= len(link.url) + len(link.anchor)
+        if room < 0:
+            break
+        kept.append(link)
+    return tuple(kept)
 
 
 def _placed(

@@ -143,8 +143,9 @@ def _ending(meta: dict[str, str]) -> str:
         return "It was still running when this was written, or it was killed."
     reason = meta.get("reason", "")
     told = ENDS.get(reason, f"It ended: {reason}." if reason else "It ended.")
-    left, gone = meta.get("left"), meta.get("gone")
+    left, gone, reserved = (meta.get(name) for name in ("left", "gone", "reserved"))
     told += f" {left}." if left else ""
+    told += f" Kept out of the output, as reserved: {reserved}." if reserved else ""
     return told + (f" Hosts given up: {gone}." if gone else "")
 
 

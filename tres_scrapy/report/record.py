@@ -20,7 +20,7 @@ from tres_scrapy.frontier.admission import Refusal, Scope
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.run.page_text import StoredText
+from tres_scrapy.run.page_text import StoredText, rights_in
 from tres_scrapy.run.reason import LinkPart, RuleBook, phrase_of, sentence
 from tres_scrapy.run.run_file import (
     FETCHES,
@@ -157,10 +157,12 @@ class Record:
             "WHERE text.row = ? AND first.value NOTNULL"
         )
         found = self._read(query, page.row)
+        said = self._read("SELECT value FROM rights WHERE row = ?", page.row)
         with reading(self.path):
+            rights = rights_in(said)
             for (value,) in found:
-                return StoredText.unpacked(value)
-        return StoredText(page.title, page.text)
+                return StoredText.unpacked(value)._replace(rights=rights)
+        return StoredText(page.title, page.text, rights=rights)
 
     def trail(self, page: Fetch) -> list[Fetch]:
         """Return the fetches from the seed to a page, both included; fewer if some are missing."""

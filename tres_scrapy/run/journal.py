@@ -293,6 +293,8 @@ class Journal:
         if self._keeps_texts:
             text = packed(judged.page)
             cursor.execute(_INSERT_TEXT, (row, mark_of(text), text))
+        if rights := judged.page.rights:
+            cursor.execute("INSERT INTO rights VALUES (?, ?)", (row, json.dumps(rights)))
         if remark := remark_of(judged):
             cursor.execute("INSERT INTO remark VALUES (?, ?)", (row, remark))
         scores = [(row, topic, value) for topic, value in judged.scores.items()]

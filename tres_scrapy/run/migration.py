@@ -29,4 +29,9 @@ def _store_texts_once(cursor: sqlite3.Cursor) -> None:
     cursor.execute("DROP TABLE text_7")
 
 
-MIGRATIONS: Final[Mapping[int, Migration]] = {7: _store_texts_once}
+def _add_rights(cursor: sqlite3.Cursor) -> None:
+    """From 8 to 9: what was said about the use of a page."""
+    cursor.execute("CREATE TABLE rights (row INTEGER PRIMARY KEY, value TEXT NOT NULL)")
+
+
+MIGRATIONS: Final[Mapping[int, Migration]] = {7: _store_texts_once, 8: _add_rights}

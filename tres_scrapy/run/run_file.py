@@ -25,7 +25,7 @@ LONGEST_URL: Final = 300  # characters kept of the URL of a rival
 SCHEMA: Final = Schema(
     noun="record of a crawl",
     application=int.from_bytes(b"TRUN", "big"),
-    version=8,
+    version=9,
     migrations=MIGRATIONS,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -59,6 +59,7 @@ CREATE TABLE snapshot (name TEXT PRIMARY KEY, step INTEGER NOT NULL, value TEXT 
 CREATE TABLE score (
     row INTEGER NOT NULL, topic TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (row, topic)
 ) WITHOUT ROWID;
+CREATE TABLE rights (row INTEGER PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE remark (row INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE batch (
     number INTEGER PRIMARY KEY, samples BLOB NOT NULL, anchors TEXT NOT NULL,

@@ -16,6 +16,7 @@ from tres_scrapy.downloader.request import LEASE, RENDERED, VISIT, crawls
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import RelevantPage, item_class
+from tres_scrapy.rights.signal import as_items
 from tres_scrapy.topic.pack import Judged
 from tres_scrapy.url.canonical import domain_of
 from tres_scrapy.url.message import CREDENTIALS
@@ -52,7 +53,7 @@ class TresSpider(Spider):
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         judged: Judged | None = response.meta.get(VISIT)
-        if judged is None or not judged.relevant:
+        if judged is None or not judged.relevant or judged.reserved:
             return
         session = CrawlSession.of(self.crawler)
         decision = session.crawl.decision_of(response.meta[LEASE])
@@ -78,6 +79,7 @@ class TresSpider(Spider):
             domain=domain_of(response.url, private=session.crawl.store.ledger.limits.psl_private),
             rendered=RENDERED in response.flags,
             content_type=judged.page.content_type,
+            rights=as_items(judged.page.rights),
             **dict(judged.content),
             **more,
         )

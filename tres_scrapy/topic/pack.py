@@ -61,6 +61,7 @@ class Judged(NamedTuple):
     The rest is from the crawl. The verdict: whether P(relevant) is at the threshold, whether it is
     a copy of an earlier page, the answer to a search query, or in a language that is not wanted.
     And how it was found: links from the seed, their URLs, and the text of the last.
+    `reserved` names the uses of the crawl that the page reserves: it is kept out of the output.
     """
 
     page: Page
@@ -84,6 +85,7 @@ class Judged(NamedTuple):
     depth: int = 0
     path: Sequence[str] = ()
     anchor: str = ""
+    reserved: tuple[str, ...] = ()
 
     @property
     def relevant(self) -> bool:

@@ -1,6 +1,7 @@
 """Faults that an offline web injects."""
 
 import asyncio
+import shutil
 import subprocess
 from collections import Counter
 
@@ -106,3 +107,13 @@ def test_kills_with_faults_lose_nothing(spider):
     process = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stdout + process.stderr
     assert "'feed items missing': 0" in process.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="a C compiler makes the failing disk")
+def test_failing_disk_loses_nothing():
+    kill = ("benchmarks/kill.py", "--disk", "--pages", "40", "--kills", "7")
+    command = [interpreter().path, *kill]
+    process = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "'start, SIGKILL': 1" in process.stdout

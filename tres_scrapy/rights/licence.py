@@ -1,0 +1,83 @@
+"""The licences that a page names: links with rel=license, Creative Commons, schema.org."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+from urllib.parse import urljoin
+
+from selectolax.lexbor import LexborHTMLParser
+
+from tres_scrapy.rights.signal import LICENCE, MAX_SIGNALS, MAX_VALUE, Signal
+
+# A page without a mark names no licence; the first test is the fast one, for most pages.
+MARKS: Final = ("icense", "ICENSE", "creativecommons.org/")
+MARK: Final = re.compile(
+    r"""(?:rel|itemprop)\s*=\s*["']?[^"'>]{0,99}license|"license"|creativecommons\.org/""",
+    re.IGNORECASE,
+)
+MAX_DATA: Final = 200_000  # characters of JSON-LD that are read
+LINKS: Final = (
+    '[rel~="license" i], [itemprop~="license"], a[href*="creativecommons.org/licenses/"], '
+    'a[href*="creativecommons.org/publicdomain/"]'
+)
+DATA: Final = 'script[type="application/ld+json" i]'
+
+
+def licences(tree: LexborHTMLParser, html: str, url: str) -> tuple[Signal, ...]:
+    """Return the licences that a page names, each once, with absolute URLs."""
+    if not (any(mark in html for mark in MARKS) and MARK.search(html)):
+        return ()
+    found = dict.fromkeys(islice(_named(tree, url), MAX_SIGNALS))
+    return tuple(found)
+
+
+def _named(tree: LexborHTMLParser, url: str) -> Iterator[Signal]:
+    for node in tree.css(LINKS):
+        said = node.attributes
+        value = said.get("href") or said.get("content") or node.text(strip=True)
+        where = "link" if said.get("itemprop") is None else "microdata"
+        if value:
+            yield Signal(LICENCE, _absolute(url, value.strip()), where)
+    left = MAX_DATA
+    for node in tree.css(DATA):
+        text = node.text()
+        left -= len(text)
+        if left < 0:
+            return
+        if '"license"' in text:
+            try:
+                data = json.loads(text)
+                for value in _licences_in(data):
+                    yield Signal(LICENCE, _absolute(url, value), "JSON-LD")
+            except (ValueError, RecursionError):
+                continue
+
+
+def _licences_in(data: Any) -> Iterator[str]:
+    if isinstance(data, list):
+        for each in data:
+            yield from _licences_in(each)
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            if name == "license":
+                yield from _addresses(value)
+            elif isinstance(value, list | dict):
+                yield from _licences_in(value)
+
+
+def _addresses(value: Any) -> Iterator[str]:
+    for each in value if isinstance(value, list) else [value]:
+        named = (each.get("@id") or each.get("url")) if isinstance(each, dict) else each
+        if isinstance(named, str) and named.strip():
+            yield named.strip()
+
+
+def _absolute(url: str, value: str) -> str:
+    try:
+        return (value if " " in value else urljoin(url, value))[:MAX_VALUE]
+    except ValueError:
+        return value[:MAX_VALUE]
