@@ -1,11 +1,12 @@
-"""`tres answer`, `tres pack` and `tres rejudge` on the topic of a crawl."""
+"""`tres answer`, `tres pack` and `tres export` on the topic of a crawl."""
 
 import io
 import json
 
 import pytest
 from conftest import command
-from recorded_run import META, crawl_of
+from judged import told
+from recorded_run import META, crawl_of, steps
 from soup import FOOD, OTHER, lines_of
 
 from tres_scrapy.page.kind import fingerprint
@@ -14,7 +15,7 @@ from tres_scrapy.run.writer import Writer
 from tres_scrapy.topic.explanation import topic_reason
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.topic_folder import TopicFolder, read_answers
+from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, read_answers
 from tres_scrapy.topic.topic_learner import TopicLearner, open_topic
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
@@ -36,15 +37,34 @@ def run(tmp_path):
     return tmp_path / "soup.jsonl"
 
 
+@pytest.fixture
+def recorded(run):
+    """The record of a crawl beside its output: each page was judged irrelevant at the time."""
+    path, crawl = run.with_suffix(".run"), crawl_of(pages=12)
+    writer = Writer.open(path, crawl, {**META, "output": str(run)}, {}, 100.0)
+    texts = [(FOOD if n % 2 else OTHER).format(f"leek{n}") for n in range(20)]
+    for booking, text in zip(steps(crawl), texts, strict=False):
+        writer.note(told(booking, "", text, 0.1), 100.0)
+    writer.close(200.0, "page_limit")
+    return path
+
+
 def call(capsys, *arguments):
     with pytest.raises(SystemExit) as end:
         command(*arguments)
-    return end.value.code, capsys.readouterr().out
+    said = capsys.readouterr()
+    return end.value.code, said.out, said.err
+
+
+def exported(record, capsys):
+    """Return the pages that `tres export` writes."""
+    call(capsys, "export", "--run", record, "-o", record.with_name("pages.jsonl"))
+    return lines_of(record.with_name("pages.jsonl"))
 
 
 def test_replies_become_answers(run, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("y\nwhat\nn\n"))
-    code, said = call(capsys, "answer", run)
+    code, said, _ = call(capsys, "answer", run)
     assert (code, said.count("P(relevant)")) == (0, 2)  # the other pages are like these two
     assert "2 answers added to" in said
     assert "learned from 12 pages and 2 answers" in said  # the crawl has ended
@@ -58,7 +78,7 @@ def test_answers_by_options(run, capsys):
     call(capsys, "answer", run, "--yes", "http://h1.test/", "--no", "http://h0.test/")
     answers, _ = read_answers(run.with_suffix(".topic") / "answers.txt")
     assert answers == {"http://h1.test/": True, "http://h0.test/": False}
-    code, _ = call(capsys, "answer", run, "--yes", "http://h1.test", "--no", "http://x.test/")
+    code, *_ = call(capsys, "answer", run, "--yes", "http://h1.test", "--no", "http://x.test/")
     assert "http://x.test/ is not a page that the crawl can learn from" in str(code)
     assert read_answers(run.with_suffix(".topic") / "answers.txt")[0] == answers
     both = call(capsys, "answer", run, "--yes", "http://h2.test", "--no", "http://h2.test/")
@@ -66,14 +86,14 @@ def test_answers_by_options(run, capsys):
     assert read_answers(run.with_suffix(".topic") / "answers.txt")[0] == answers
 
 
-def test_running_crawl_learns_answers_itself(run, capsys):
+def test_running_crawl_learns_answers_itself(run, recorded, capsys):
     pack = run.with_suffix(".topic") / "pack" / "topic.toml"
     before = pack.read_bytes()
     with TopicFolder(run.with_suffix(".topic")).reserved():
-        code, said = call(capsys, "answer", run, "--yes", "http://h1.test")
+        code, said, _ = call(capsys, "answer", run, "--yes", "http://h1.test")
         assert (code, pack.read_bytes()) == (0, before)
         assert "The crawl runs: it learns" in said
-    assert "12 pages and 1 answer;" in call(capsys, "rejudge", run)[1]
+    assert "12 pages and 1 answer;" in call(capsys, "export", "--run", recorded)[2]
     assert pack.read_bytes() != before
 
 
@@ -85,65 +105,12 @@ def test_saved_pack_is_a_topic(run, capsys, tmp_path):
     assert "exists: choose another name" in str(call(capsys, *arguments)[0])
 
 
-def test_rejudged_pages_have_the_final_probability(run, capsys):
-    code, said = call(capsys, "rejudge", run)
-    assert (code, said.startswith("6 of 12 pages are relevant")) == (0, True)
-    items = lines_of(run.with_name("soup.rejudged.jsonl"))
-    assert all(item["final_probability"] >= 0.5 != item["probability"] for item in items)
-
-
-def test_jobdir_or_output_is_enough_to_rejudge(run, capsys, monkeypatch, tmp_path):
-    job = tmp_path / "jobs" / "soup"
-    job.mkdir(parents=True)
-    run.with_suffix(".topic").rename(job / "topic")
-    output = {"output": str(run)}
-    Writer.open(job / "tres.run", crawl_of(), META | output, {}, 1.0).close(2.0, "")
-    monkeypatch.chdir(tmp_path)
-    for given in (job, run):
-        code, said = call(capsys, "rejudge", given)
-        assert (code, said.startswith("6 of 12 pages are relevant")) == (0, True)
-    monkeypatch.chdir(tmp_path.parent)
-    assert "add --run JOBDIR" in str(call(capsys, "rejudge", run)[0])
-    run.unlink()
-    assert f"is not there: give its output, and --run {job}" in str(call(capsys, "rejudge", job)[0])
-
-
-def test_answered_pages_follow_their_answers(run, capsys):
-    """Wrong ones too: the user knows."""
-    call(capsys, "answer", run, "--yes", "http://h0.test/", "--no", "http://h1.test/")
-    call(capsys, "rejudge", run)
-    urls = {item["url"] for item in lines_of(run.with_name("soup.rejudged.jsonl"))}
-    assert "http://h0.test/" in urls
-    assert "http://h1.test/" not in urls
-    assert "You answered no" in str(
-        topic_reason(TopicFolder(run.with_suffix(".topic")), "http://h1.test/")
-    )
-
-
-def test_answers_of_a_running_crawl_are_followed(run, capsys):
-    with TopicFolder(run.with_suffix(".topic")).reserved():
-        call(capsys, "answer", run, "--no", "http://h1.test/")
-        assert "The crawl runs" in call(capsys, "rejudge", run)[1]
-    urls = {item["url"] for item in lines_of(run.with_name("soup.rejudged.jsonl"))}
-    assert urls
-    assert "http://h1.test/" not in urls
-
-
-def test_output_is_not_judged_in_place(run, capsys):
-    before = run.read_bytes()
-    code, _ = call(capsys, "rejudge", run, "-o", run.parent / "." / run.name)
-    assert "is the output itself: give another file" in str(code)
-    assert run.read_bytes() == before
-    code, _ = call(capsys, "rejudge", run.parent / "no.jsonl", "--run", run)
-    assert "no.jsonl' does not exist: give the output or JOBDIR of a crawl" in str(code)
-
-
 def test_topic_without_a_relevant_page_is_saved_with_a_warning(run, capsys, tmp_path):
     call(capsys, "answer", run, "--no", "http://h1.test/")
-    code, said = call(capsys, "pack", "save", "food", run, "--models", tmp_path / "models")
+    code, said, _ = call(capsys, "pack", "save", "food", run, "--models", tmp_path / "models")
     assert code == 0
     assert "All answers were no" in said
-    code, _ = call(capsys, "pack", "save", "a/b", run)
+    code, *_ = call(capsys, "pack", "save", "a/b", run)
     assert "the name 'a/b' must be letters, digits, - and _ only" in str(code)
 
 
@@ -169,13 +136,30 @@ def test_topic_says_which_words_and_answers_count(run, capsys):
 
 
 def test_run_without_topic_is_one_line(capsys, tmp_path):
-    empty = tmp_path / "a.jsonl"
-    empty.touch()
     for arguments in (
         ("answer", tmp_path),
         ("pack", "save", "a", tmp_path),
-        ("rejudge", empty),
     ):
         assert "has no topic that learns" in str(call(capsys, *arguments)[0])
-    code, _ = call(capsys, "answer", tmp_path / "no")
+    code, *_ = call(capsys, "answer", tmp_path / "no")
     assert "no' does not exist" in str(code)
+
+
+def test_export_has_the_pages_that_the_topic_finds_now(recorded, capsys):
+    found = exported(recorded, capsys)
+    assert len(found) > 3
+    assert all("soup" in each["text"] and each["probability"] >= 0.5 for each in found)
+
+
+def test_exported_pages_follow_their_answers(run, recorded, capsys):
+    """Wrong ones too: the user knows."""
+    found = exported(recorded, capsys)
+    answers = TopicFolder(run.with_suffix(".topic")).answers
+    with TopicFolder(run.with_suffix(".topic")).reserved():  # a crawl that runs learns them itself
+        add_answers(answers, {found[0]["final_url"]: False})
+        assert exported(recorded, capsys) == found[1:]
+        assert "The crawl runs" in call(capsys, "export", "--run", recorded)[2]
+    call(capsys, "answer", run, "--yes", "http://h0.test/", "--no", "http://h1.test/")
+    assert "You answered no" in str(
+        topic_reason(TopicFolder(run.with_suffix(".topic")), "http://h1.test/")
+    )

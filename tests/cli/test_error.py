@@ -34,7 +34,6 @@ LINES = {
     "classify food one.jsonl -s DOWNLOAD_TIMEOUT=x": "DOWNLOAD_TIMEOUT 'x': must be a number",
     "explain broken.run http://a.test/": "broken.run is damaged",
     "pack save a/b .": "the name 'a/b' must be letters",
-    "rejudge broken.jsonl": "has no topic that learns",
     "report broken.run": "broken.run is damaged",
     "seeds --keywords binary.txt http://a.test/": "keywords 'binary.txt' cannot be read",
     "seeds food http://a.test/ -s ROBOTSTXT_OBEY=perhaps": "ROBOTSTXT_OBEY 'perhaps': must be 1",

@@ -1,4 +1,5 @@
 from collections import Counter
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -135,24 +136,33 @@ def test_questions_are_new_and_different(topic):
     assert 2 <= len(urls) == len(set(urls)) < 10  # pages of a kind are nearly equal here
 
 
-@pytest.mark.parametrize(("sure", "least"), [(50, 8), (90, 5)])
-def test_most_questions_are_about_unsure_pages(sure, least):
-    """After a good crawl nearly all pages have a P(relevant) near 1."""
-
-    def judge(pages):
-        unsure = np.linspace(0.9, 0.1, len(pages) - sure)
-        return np.concatenate([np.full(sure, 0.999), unsure])
-
+def test_questions_are_the_best_and_the_unsure():
     letters = "abcdefghij"
+    pages = [sheet(3 * a + 3 * b, n) for n, (a, b) in enumerate(product(letters, letters))]
+    judge = partial(np.linspace, 1.0, 0.0)
+    asked = [p for _, p in questions(lambda unanswered: judge(len(unanswered)), pages, {}, 5)]
+    assert min(asked[:2]) > 0.9
+    assert all(abs(p - 0.5) < 0.05 for p in asked[2:])
+
+
+def test_answers_teach_links_and_urls(topic):
     pages = [
-        sheet(3 * a + 3 * b, number) for number, (a, b) in enumerate(product(letters, letters))
+        each._replace(words={**each.words, f"link:menu{n % 2}": 2, f"url:shelf{n % 2}": 1})
+        for n, each in enumerate(PAGES)
     ]
-    asked = [p for _, p in questions(judge, pages, {}, 10)]
-    assert sum(0.1 <= p <= 0.9 for p in asked) >= least
-    assert min(asked) < 0.4
-    assert max(asked) > 0.6
-    distances = [abs(p - 0.5) for p in asked]
-    assert distances == sorted(distances)
+    fit = topic.fit(pages, {each.url: n % 2 == 0 for n, each in enumerate(pages[:12])})
+    weights = dict(zip(fit.model.words, fit.model.weights[1].tolist(), strict=True))
+    assert weights["link:menu0"] > 0 > weights["link:menu1"]
+    assert weights["url:shelf0"] > 0 > weights["url:shelf1"]
+    assert not any(":" in word for word in topic.fit(pages, {}).model.words)
+
+
+def test_an_answer_is_believed_at_once(topic):
+    before = topic.fit(PAGES, {}).judge(PAGES)
+    fit = topic.fit(PAGES, {PAGES[0].url: False, PAGES[3].url: True, PAGES[1].url: False})
+    yes, no = fit.judge([PAGES[3], PAGES[1]])
+    assert yes > 0.5 > no
+    assert before[1] < 0.5
 
 
 def test_answers_that_the_model_expects_change_little(topic):

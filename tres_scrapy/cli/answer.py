@@ -14,7 +14,7 @@ from tres_scrapy.topic.topic_learner import learn_answers
 from tres_scrapy.url.message import plural, printable
 
 WIDTH: Final = 100
-NEXT: Final = "`tres rejudge` judges the pages of the crawl again; resume it to crawl with them."
+NEXT: Final = "`tres export` writes what is relevant now; resume the crawl to go on with it."
 PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
 
 

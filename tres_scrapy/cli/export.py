@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
 
 from tres_scrapy.cli.command import Command, option, refuse
 from tres_scrapy.export.run_export import WRITERS, check_ending, pages_of
+from tres_scrapy.export.topic_view import topic_view
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import find_record, latest_record
 from tres_scrapy.url.whole_file import whole_file
@@ -31,6 +33,9 @@ def command(
     Without --least these are the relevant pages; with --least 0, all pages fetched. The name of
     FILE ends with .jsonl, .csv, .parquet or .md, which says the format. RUN is the record of the
     crawl (food-TIME.run), its JOBDIR or its JSON lines file. The crawl may still be running.
+
+    Pages of a crawl from keywords are judged again by the topic as it is now, so pages that turned
+    relevant later are among them. A page that you have answered follows your answer.
     """
     if words:
         refuse("options alone", words)
@@ -38,7 +43,7 @@ def command(
         refuse("--least from 0 to 1", (str(least),))
     ending = "jsonl" if output is None else check_ending(output)
     with Record(find_record(run) if run else latest_record()) as record:
-        pages = pages_of(record, least)
+        pages = pages_of(record, least, topic_view(record, partial(print, file=sys.stderr)))
         if output is None:
             WRITERS[ending](pages, sys.stdout.buffer)
             return

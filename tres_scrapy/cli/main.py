@@ -22,7 +22,6 @@ MEANINGS: Final = {
     "publish": "write the relevant pages as a folder of static HTML",
     "train": "make a topic of your own, from keywords and documents",
     "pack": "keep the topic that a crawl from keywords has learned",
-    "rejudge": "judge the pages of a crawl again by the topic it has learned",
     "forget": "take pages out of every file of a crawl",
     "classify": "how relevant pages or texts are to a topic, and why",
     "refresh": "visit the pages of a finished crawl again",

@@ -14,6 +14,7 @@ from tres_scrapy.config.extra import require
 from tres_scrapy.export.csv_table import csv_line
 from tres_scrapy.export.parquet import FORMAT as PARQUET
 from tres_scrapy.export.parquet import ParquetItemExporter
+from tres_scrapy.export.topic_view import TopicView
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import SHARD
 from tres_scrapy.rights.signal import as_items, reserved_uses
@@ -37,30 +38,39 @@ COLUMNS: Final = (
 Pages = Iterator[dict[str, Any]]
 
 
-def pages_of(record: Record, least: float | None = None) -> Pages:
+def pages_of(record: Record, least: float | None = None, view: TopicView | None = None) -> Pages:
     """Yield the pages of a run: relevant ones, or all with a P(relevant) from `least` up.
 
-    Pages that are reserved for the use that the crawl named are left out.
+    With `view`, P(relevant) and relevance are those of the topic of now; a page that cannot be
+    relevant, whatever it is about, is not. Pages that are reserved for the use that the crawl named
+    are left out.
     """
     use = {each.strip() for each in record.settings().get("TRES_USE", "").split(",")}
     with ExitStack() as opened:
         text = _texts(record, opened)
-        for page in record.pages(least):
-            title, words, links, rights = text(page)
-            if use.intersection(reserved_uses(rights)):
+        for page in record.pages(least if view is None else 0.0):
+            stored = text(page)
+            if use.intersection(reserved_uses(stored.rights)):
                 continue
+            probability, relevant = page.probability, page.relevant
+            if view is not None:
+                is_out = bool(record.remark(page))
+                probability, relevant = view.judge(page, stored)
+                relevant = relevant and not is_out
+                if not (relevant if least is None else probability >= least):
+                    continue
             values = (
                 page.url,
                 page.final_url or page.url,
                 page.domain,
-                title,
-                words,
-                "\n".join(links),
+                stored.title,
+                stored.text,
+                "\n".join(stored.links),
                 page.anchor,
-                page.probability,
-                page.relevant,
+                probability,
+                relevant,
                 datetime.fromtimestamp(page.time, UTC).isoformat("T", "seconds"),
-                as_items(rights),
+                as_items(stored.rights),
             )
             yield dict(zip(COLUMNS, values, strict=True))
 

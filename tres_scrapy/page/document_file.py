@@ -182,7 +182,8 @@ def _kept_page(row: list[Any]) -> Record | None:
         case [int(), str(), str(url), str(title), str(), dict(words), *_] if all(
             type(count) is int and count <= MOST_WORDS for count in words.values()
         ):
-            rest = Counter(words) - Counter(tokenise(title))  # the counts include the title
+            own = {word: count for word, count in words.items() if ":" not in word}  # of its text
+            rest = Counter(own) - Counter(tokenise(title))  # the counts include the title
             return {"url": url, "title": title, "text": " ".join(rest.elements())}
     return None
 

@@ -72,7 +72,9 @@ def rivals_row(crawl: Crawl, decision: Decision) -> str:
 
 
 def remark_of(judged: Judged) -> str:
-    """Return why the scope keeps a page from being relevant, "" if it does not."""
+    """Return why a page cannot be relevant, whatever it is about; "" if it can."""
+    if not judged.page.may_be_kept:
+        return "it says noindex"
     return f"refused by languages: it is in {judged.page.language}" if judged.is_foreign else ""
 
 

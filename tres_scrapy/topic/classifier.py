@@ -1,4 +1,8 @@
-"""Texts and their words, the vectors of words, Platt scaling, and linear models (P 2.3, 3.3)."""
+"""Texts and their words, the vectors of words, Platt scaling, and linear models (P 2.3, 3.3).
+
+A model of kind FIELDS reads three fields of a page: its title and text, its title and the texts of
+its links, and its URL. A word of another field than the first has a prefix, as in `link:soup`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from operator import le
 from pathlib import Path
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.lib import format as npy
@@ -29,14 +34,23 @@ MAX_WORDS: Final = 1_000  # of a page that a model reads
 BLANK_LOGIT: Final = log(1 / 4)
 SVM: Final = "svm"
 TFIDF: Final = "tfidf"
-LINEAR_KINDS: Final = (SVM, TFIDF)
+LINEAR_KINDS: Final = (SVM, TFIDF)  # that `tres train` fits
+FIELDS: Final = "fields"  # of a topic with answers
+MOST_AROUND: Final = 1_500  # words of title and links that a model reads
+LINK: Final = "link:"
+URL: Final = "url:"
+FIELD_SHARES: Final = np.array([1.0, 0.5, 0.5])  # the length of text, links, URL in the model
 
 
 class Text(NamedTuple):
-    """The lower-case words of a text in reading order, and the URL of its page."""
+    """The lower-case words of a text in reading order, and the URL of its page.
+
+    `around` holds the words of its title and links, which only some models read.
+    """
 
     words: Sequence[str]
     url: str = ""
+    around: Sequence[str] = ()
 
     @classmethod
     def of(cls, text: str, url: str = "") -> Self:
@@ -46,6 +60,25 @@ class Text(NamedTuple):
         """
         found = tokenise(text)[:MAX_WORDS]
         return cls([*map(intern, found)], url if "://" in url else "")
+
+    @classmethod
+    def of_page(cls, title: str, text: str, url: str, links: Iterable[str]) -> Self:
+        """Return what a model may read of a page; `links` are the texts of its links."""
+        around = tokenise(" ".join([title, *links]))[:MOST_AROUND]
+        return cls.of(f"{title} {text}", url)._replace(around=around)
+
+    def counts(self) -> Counter[str]:
+        """Return how often each word occurs, by field."""
+        counts = Counter(self.words)
+        counts.update(LINK + word for word in self.around)
+        path = unquote(self.url.partition("://")[2].partition("/")[2])
+        counts.update(URL + word for word in tokenise(path))
+        return counts
+
+
+def is_of_text(word: str) -> bool:
+    """Return whether a word of a model belongs to the text, not to links or URL."""
+    return ":" not in word
 
 
 class Classifier(Protocol):
@@ -99,6 +132,8 @@ class BagOfWords:
         self.weights = weights  # [2, V]: inverse document frequencies, coefficients
         self.bias = bias
         self._ids = {word: row for row, word in enumerate(words)}
+        field = [1 if w.startswith(LINK) else 2 if w.startswith(URL) else 0 for w in words]
+        self._fields = np.array(field, dtype=np.int64) if kind == FIELDS else None
 
     @classmethod
     def of(cls, sizes: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Self:
@@ -121,15 +156,23 @@ class BagOfWords:
 
     def logits(self, texts: Sequence[Text]) -> NDArray[np.float64]:
         """Return the signed distance of each text from the boundary, [n]."""
-        return self.logits_of_counts(Counter(text.words) for text in texts)
+        return self.logits_of_counts(map(self._counts, texts))
 
     def logits_of_counts(self, texts: Iterable[Mapping[str, int]]) -> NDArray[np.float64]:
         """Return what `logits` does, from how often each word occurs in a text."""
-        return np.array([self.bias + self._terms(counts)[1].sum() for counts in texts])
+        found = [self.weighted(counts) for counts in texts]
+        return np.array(
+            [self.bias + (values * self.weights[1, ids]).sum() for ids, values in found]
+        )
 
     def contributions(self, text: Text) -> dict[str, float]:
         """Return what each word adds to the logit."""
-        ids, terms = self._terms(Counter(text.words))
+        return self.contributions_of_counts(self._counts(text))
+
+    def contributions_of_counts(self, counts: Mapping[str, int]) -> dict[str, float]:
+        """Return what `contributions` does, from how often each word occurs in a text."""
+        ids, values = self.weighted(counts)
+        terms = values * self.weights[1, ids]
         return {self.words[row]: float(term) for row, term in zip(ids, terms, strict=True)}
 
     def sizes(self) -> dict[str, Any]:
@@ -141,15 +184,22 @@ class BagOfWords:
         words = np.frombuffer("\n".join(self.words).encode(), dtype=np.uint8)
         return {"words": words, "weights": self.weights}
 
-    def _terms(self, counts: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def weighted(self, counts: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the numbers of the known words [n], and the value of each in a text [n]."""
         known = {row: n for word, n in counts.items() if (row := self._ids.get(word)) is not None}
         ids = np.fromiter(known, np.int64, len(known))
         frequency = np.fromiter(known.values(), np.float64, len(known))
-        if self.kind == TFIDF:
+        if self.kind != SVM:
             frequency = 1 + np.log(frequency)
         weighted = frequency * self.weights[0, ids]
-        length = float(np.linalg.norm(weighted)) or 1.0
-        return ids, weighted / length * self.weights[1, ids]
+        if self._fields is None:
+            return ids, weighted / (float(np.linalg.norm(weighted)) or 1.0)
+        fields = self._fields[ids]
+        lengths = np.sqrt(np.bincount(fields, weighted**2, len(FIELD_SHARES)))
+        return ids, weighted * (FIELD_SHARES / np.where(lengths > 0, lengths, 1.0))[fields]
+
+    def _counts(self, text: Text) -> Mapping[str, int]:
+        return Counter(text.words) if self._fields is None else text.counts()
 
 
 FREQUENCIES: Final = Path("vectors", "english-frequencies.npz")  # relative to a folder of packs

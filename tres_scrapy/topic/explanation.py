@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tres_scrapy.topic.classifier import BagOfWords, Text
+from tres_scrapy.topic.classifier import LINK, URL, BagOfWords, Text
 from tres_scrapy.topic.keyword_topic import alikeness
-from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.pack import Pack, text_of
 from tres_scrapy.url.message import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tres_scrapy.page.text import Page
     from tres_scrapy.topic.topic_folder import TopicFolder
@@ -147,7 +147,7 @@ def explain(pack: Pack, pages: Sequence[Page], *, words: int) -> list[PageExplan
 
     All pages are judged in one call of the model; their words take one more call for each page.
     """
-    texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
+    texts = [text_of(page) for page in pages]
     probabilities = pack.probabilities(texts).tolist()
     return [
         PageExplanation(
@@ -171,8 +171,12 @@ def moving_words(pack: Pack, text: Text, count: int) -> list[tuple[str, float]]:
         return []
     slope = pack.calibration.slope
     added = {word: slope * value for word, value in pack.classifier.contributions(text).items()}
+    return _heaviest(added)[:count]
+
+
+def _heaviest(added: Mapping[str, float]) -> list[tuple[str, float]]:
     moved = [(word, value) for word, value in added.items() if value]
-    return sorted(moved, key=lambda each: (-abs(each[1]), each[0]))[:count]
+    return sorted(moved, key=lambda each: (-abs(each[1]), each[0]))
 
 
 class AnswerEffect(NamedTuple):
@@ -220,24 +224,23 @@ def topic_reason(folder: TopicFolder, url: str) -> TopicReason | None:
     if url not in pages:
         return None
     pack, state = Pack.load(folder.pack), folder.read_state()
-    text = Text(list(Counter(pages[url].words).elements()))
-    words = [
-        (word, value)
-        for word, value in moving_words(pack, text, len(text.words))
-        if abs(value) >= LEAST_EFFECT
-    ]
-    own = {*pack.given, *(word for phrase in pack.keywords.phrases for word in phrase.split())}
+    model, slope = pack.classifier, pack.calibration.slope
+    assert isinstance(model, BagOfWords)  # the folder holds no other
+    added = model.contributions_of_counts(pages[url].words)
+    words = _heaviest({word: slope * value for word, value in added.items()})
+    words = [each for each in words if abs(each[1]) >= LEAST_EFFECT]
+    given = (*pack.given, *(word for phrase in pack.keywords.phrases for word in phrase.split()))
+    own = {prefix + word for word in given for prefix in ("", LINK, URL)}
     answers = state.get("answers", {})
     pulls = {each: pull for each, pull in state.get("pulls", {}).items() if each in pages}
-    assert isinstance(pack.classifier, BagOfWords)  # the folder holds no other
-    near = alikeness(pack.classifier, pages[url], [pages[each] for each in pulls])
+    near = alikeness(model, pages[url], [pages[each] for each in pulls])
     effects = [
         AnswerEffect(each, answers[each], pull * like)
         for (each, pull), like in zip(pulls.items(), near, strict=True)
         if abs(pull * like) >= LEAST_EFFECT
     ]
     return TopicReason(
-        float(pack.probabilities([text])[0]),
+        float(pack.calibration.probabilities(model.logits_of_counts([pages[url].words]))[0]),
         [each for each in words if each[1] > 0 and each[0] in own][:WORDS_SHOWN],
         [each for each in words if each[1] > 0 and each[0] not in own][:WORDS_SHOWN],
         [each for each in words if each[1] < 0][:WORDS_SHOWN],

@@ -1,4 +1,4 @@
-"""Fits of a few seconds at most during a crawl: the regression, answers, a mixture of two groups.
+"""Fits of a few seconds at most during a crawl: the regression, a mixture of two groups.
 
 Without labels, one score says how likely each text is relevant: the square root of the score of
 irrelevant texts lies around one mean, that of relevant texts around a higher one. The share of
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 ITERATIONS: Final = 40
 MEMORY: Final = 8  # steps that approximate the curvature
 FLAT: Final = 1e-4  # largest slope at which the fit ends
-NEWTON_STEPS: Final = 50
-CLOSE: Final = 1e-6  # change of the answers' weights at which the fit ends
 ROUNDS: Final = 200
 BOUNDS: Final = (0.01, 0.95)  # of the share of relevant texts
 MOST_LIFTED: Final = 1e3  # of log odds
@@ -111,40 +109,6 @@ def fit_line(scores: Numbers, targets: Numbers, weights: Numbers) -> tuple[float
     line = Bags(np.zeros(len(rows), np.int64), scores, rows, len(rows), 1)
     slope, intercept = fit_logistic(line, targets, weights, 100.0)
     return float(slope[0]), intercept
-
-
-def fit_correction(before: Numbers, cover: Numbers, answers: Numbers) -> tuple[Numbers, float]:
-    """Return the weight of each answer [n], and the log-likelihood of each by the others, summed.
-
-    `before` [n] are log odds of the answered texts, `cover` [n, n] the prior covariance of their
-    changes, `answers` [n] is 0 or 1. The log odds of a text rise by its covariances times the
-    weights.
-    """
-    sign, unit = 2 * answers - 1, np.eye(len(answers))
-
-    def worth(weights: Numbers) -> float:
-        change = cover @ weights
-        return float(-np.logaddexp(0, -sign * (before + change)).sum() - weights @ change / 2)
-
-    weights = np.zeros(len(answers))
-    for _ in range(NEWTON_STEPS):
-        p = sigmoid(before + cover @ weights)
-        curve = p * (1 - p)
-        aim = curve * (cover @ weights) + answers - p
-        step = np.linalg.solve(unit + curve[:, None] * cover, aim) - weights
-        size, least = 1.0, worth(weights)
-        while worth(weights + size * step) < least and size > CLOSE:
-            size /= 2
-        weights = weights + size * step
-        if float(np.abs(step).max(initial=0.0)) < CLOSE:
-            break
-    after = before + cover @ weights
-    p = sigmoid(after)
-    curve = p * (1 - p)
-    # Variance and mean of the log odds without the answer itself (Vehtari et al., 2016).
-    variance = np.diag(np.linalg.solve(unit + cover * curve, cover))
-    without = after - variance / (1 - curve * variance) * (answers - p)
-    return weights, float(-np.logaddexp(0, -sign * without).sum())
 
 
 class TwoGroups(NamedTuple):

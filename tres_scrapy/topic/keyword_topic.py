@@ -4,14 +4,15 @@ It starts as the weighted words of the keywords and of words near them (word vec
 a crawl have no labels: a mixture of two groups says how likely each is relevant by this first
 score, and a logistic regression learns these probabilities from all words (positive-unlabelled
 learning: Elkan, Noto, 2008; Bekker, Davis, 2020). The first score is never learned from the
-regression, so that errors do not feed themselves. Answers correct the result, as far as the answers
-predict each other better with the correction than without it.
+regression, so that errors do not feed themselves. With answers, a judge of all fields of a page
+takes over (answer.py).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
@@ -19,7 +20,9 @@ import numpy as np
 
 from tres_scrapy.page.place import tokenise
 from tres_scrapy.page.text import STOP_WORDS
+from tres_scrapy.topic.answer import fit_answers, interval
 from tres_scrapy.topic.classifier import (
+    FIELDS,
     FREQUENCIES,
     RAREST_SHARE,
     TFIDF,
@@ -27,9 +30,10 @@ from tres_scrapy.topic.classifier import (
     BagOfWords,
     Calibration,
     WordVectors,
+    is_of_text,
     sigmoid,
 )
-from tres_scrapy.topic.fit import Bags, fit_correction, fit_line, fit_logistic, fit_mixture, lift
+from tres_scrapy.topic.fit import Bags, fit_line, fit_logistic, fit_mixture, lift
 from tres_scrapy.topic.keyword import KeywordError
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
 
@@ -52,22 +56,14 @@ STRENGTH: Final = 10.0  # inverse of the penalty of the regression
 PAGES_WEIGHT: Final = 200.0  # of all pages together, one each at most
 TITLE_WEIGHT: Final = 0.5  # of a title beside its page: short texts such as anchors are judged too
 TRUST: Final = 0.5  # weight of the first score beside the regression
-# Prior variances of what answers change: the factor of the log odds, their shift, and words; of the
-# last, the one by which the answers predict each other best.
-SCALE_VARIANCE: Final = 0.25
-SHIFT_VARIANCE: Final = 1.0
-WORD_VARIANCES: Final = (0.0, 3.0, 10.0, 30.0, 100.0)
-LEAST_SCALE: Final = 0.1
-LEAST_PROBABILITY: Final = 0.2  # P(relevant) by the answers below which no page is relevant
 BEST_PAGES: Final = (
     5  # pages of the highest first score that are relevant until better ones are found
 )
 BEST_SHARE: Final = 0.3  # of all pages that these are at most
 FEWEST_PAGES: Final = 10  # pages to learn from
 DRIFT: Final = 0.3  # rank correlation of first score and model below which they disagree
+GENERAL_TEXTS: Final = 200  # that the rarity of words in English counts for, beside pages
 ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
-UNSURE: Final = 2.0  # deviation of the log odds at the threshold, without an answer
-DOUBT: Final = 1.28  # deviations of an interval that holds four of five cases
 ROUNDING: Final = 1e-9  # of a score
 
 
@@ -79,6 +75,10 @@ class PageWords(NamedTuple):
     lead: str
     words: Mapping[str, int]
     is_seed: bool = False
+
+    def text_alone(self) -> PageWords:
+        """Return the page without the words of its links and its URL."""
+        return self._replace(words={w: n for w, n in self.words.items() if is_of_text(w)})
 
 
 class TopicFit(NamedTuple):
@@ -167,24 +167,13 @@ class KeywordTopic:
         titles = [_weighted(Counter(tokenise(page.title)), numbers, rarity) for page in pages]
         both_bags = Bags.of([*texts, *titles], len(words))
         base = self._fit_pages(pages, words, rarity, bags, both_bags)
-        answered = [row for row, page in enumerate(pages) if page.url in answers]
-        if not answered:
-            return base
-        labels = np.array([answers[pages[row].url] for row in answered], dtype=np.float64)
-        corrected, pulls = _corrected(
-            base,
-            bags,
-            Bags.of([texts[row] for row in answered], len(words)),
-            labels,
-            np.array(answered)[labels == 0],
-        )
-        urls = [pages[row].url for row in answered]
-        return corrected._replace(pulls=dict(zip(urls, pulls.tolist(), strict=True)))
+        told = {row: answers[page.url] for row, page in enumerate(pages) if page.url in answers}
+        return _judged_by_answers(base, pages, told) if told else base
 
     def _vocabulary(self, pages: Sequence[PageWords]) -> tuple[list[str], Numbers]:
         """Return the words that a model weighs, and how rare each is."""
-        seen = Counter(word for page in pages for word in page.words)
-        own = {word for page in pages if page.is_seed for word in page.words}
+        seen = Counter(word for page in pages for word in page.words if is_of_text(word))
+        own = {word for page in pages if page.is_seed for word in page.words if is_of_text(word)}
         own |= {word for word, number in seen.items() if number > 1}
         words = sorted({*self._shares, *self._given, *own} - STOP_WORDS)
         return words, np.array([1 - np.log(self._shares.get(w, RAREST_SHARE)) for w in words])
@@ -255,33 +244,27 @@ def questions(
 ) -> list[tuple[PageWords, float]]:
     """Return the pages whose answers help most, with P(relevant) of each, which `judge` returns.
 
-    They are drawn by the variance of an answer, so most are pages of which the model is unsure,
-    below and above the threshold; no two are alike. The least sure come first.
+    Of five, two are the most likely pages, where yes and no both teach much, and three lie nearest
+    to the threshold; no two are alike.
     """
     unanswered = [page for page in pages if page.url not in answers]
     p = judge(unanswered)
-    falling = np.argsort(-p, kind="stable")
-    near = np.argsort(np.abs(p - THRESHOLD), kind="stable")
-    doubt = (p * (1 - p))[falling].cumsum()
-    steps = (np.arange(2 * most) + 0.5) / (2 * most)
-    places = np.searchsorted(doubt, steps * doubt[-1]) if len(p) else near
-    places = np.concatenate([places[::2], places[1::2]])  # the second half replaces alike pages
+    best = np.argsort(-p, kind="stable").tolist()
+    near = np.argsort(np.abs(p - THRESHOLD), kind="stable").tolist()
+    rounds = ((*best[2 * n : 2 * n + 2], *near[3 * n : 3 * n + 3]) for n in range(len(p)))
     chosen: list[int] = []
-    for row in dict.fromkeys([*falling[places].tolist(), *near.tolist()]):
+    for row in dict.fromkeys(chain.from_iterable(rounds)):
         if len(chosen) == most:
             break
         alike = (_overlap(unanswered[row].words, unanswered[each].words) for each in chosen)
         if max(alike, default=0.0) < ALIKE:
             chosen.append(row)
-    chosen.sort(key=lambda row: abs(p[row] - THRESHOLD))
     return [(unanswered[row], float(p[row])) for row in chosen]
 
 
 def alikeness(model: BagOfWords, page: PageWords, others: Sequence[PageWords]) -> list[float]:
     """Return the cosine of a page's weighted words to those of others."""
-    numbers = {word: row for row, word in enumerate(model.words)}
-    rarity = model.weights[0].astype(np.float64)
-    own, *rest = (_weighted(each.words, numbers, rarity) for each in (page, *others))
+    own, *rest = (model.weighted(each.words) for each in (page, *others))
     at = np.zeros(len(model.words))
     at[own[0]] = own[1]
     return [float(at[ids] @ values) for ids, values in rest]
@@ -299,7 +282,7 @@ def _likeness_to_itself(pages: Sequence[PageWords]) -> Numbers:
 
 def _overlap(a: Mapping[str, int], b: Mapping[str, int]) -> float:
     """Return the share of common words, without stop words."""
-    ours, theirs = a.keys() - STOP_WORDS, b.keys() - STOP_WORDS
+    ours, theirs = ({*filter(is_of_text, each)} - STOP_WORDS for each in (a, b))
     return len(ours & theirs) / max(1, len(ours | theirs))
 
 
@@ -321,65 +304,36 @@ def _made(
     return TopicFit(BagOfWords(TFIDF, words, both, 0.0), Calibration(slope, line[1]))
 
 
-def _corrected(
-    base: TopicFit,
-    pages: Bags,
-    answered: Bags,
-    labels: Numbers,
-    denied: NDArray[np.int64],
-) -> tuple[TopicFit, Numbers]:
-    """Return a fit after answers about the pages `answered`, and what each answer pulls.
-
-    `pages` are all pages, `denied` the rows of those with the answer no. If hardly any other is
-    relevant, the best of them are, as without answers: else the crawl would search no more.
-    """
-    rarity, weights = base.model.weights.astype(np.float64)
-    slope, intercept = base.calibration
-    before = slope * answered.times(weights) + intercept
-    alike = np.stack([answered.times(answered.turned(row)) for row in np.eye(len(labels))])
-    fixed = SHIFT_VARIANCE + SCALE_VARIANCE * np.outer(before, before)
-    fits = [fit_correction(before, fixed + words * alike, labels) for words in WORD_VARIANCES]
-    best = max(range(len(WORD_VARIANCES)), key=lambda place: fits[place][1])
-    change = fits[best][0]
-    scale = max(LEAST_SCALE, 1 + SCALE_VARIANCE * float(before @ change))
-    after = scale * slope * weights + WORD_VARIANCES[best] * answered.turned(change)
-    middle = scale * intercept + SHIFT_VARIANCE * float(change.sum())
-    middle -= _edge(pages.times(after) + middle)
-    others = np.delete(pages.times(after) + middle, denied)
-    middle += lift(others, min(BEST_PAGES, BEST_SHARE * len(others)))
-    made = _made(base.model.words, rarity, after, (1.0, middle))
-    fit = base._replace(
-        model=made.model,
-        calibration=made.calibration,
-        answers=len(labels),
-        interval=_interval(answered.times(after) + middle),
+def _judged_by_answers(
+    base: TopicFit, pages: Sequence[PageWords], told: Mapping[int, bool]
+) -> TopicFit:
+    """Return the model that learns the answered pages, and the best and the worst of the others."""
+    seen = Counter(chain.from_iterable(page.words for page in pages))
+    common = (word for word, count in seen.items() if count > 1 and not is_of_text(word))
+    fields = [word for word in common if word.partition(":")[2] not in STOP_WORDS]
+    words = [*base.model.words, *sorted(fields)]
+    general = np.concatenate(
+        [np.exp(1 - base.model.weights[0]), np.full(len(fields), RAREST_SHARE)]
     )
-    return fit, WORD_VARIANCES[best] * change
-
-
-def _edge(logits: Numbers) -> float:
-    """Return the log odds from which on pages are best called relevant.
-
-    The threshold of the highest expected F1 is half that F1 (Lipton, Elkan, Narayanaswamy, 2014).
-    At P 0.5 hardly any page of a vague topic would be relevant.
-    """
-    p = np.sort(sigmoid(logits))[::-1]
-    best = float((2 * p.cumsum() / (np.arange(1, len(p) + 1) + p.sum())).max())
-    edge = max(LEAST_PROBABILITY, best / 2)
-    return float(np.log(edge / (1 - edge)))
+    shares = GENERAL_TEXTS * general + np.array([seen[word] for word in words])
+    rarity = 1 - np.log(shares / (GENERAL_TEXTS + len(pages)))
+    model = BagOfWords(FIELDS, words, np.stack([rarity, rarity]).astype(np.float32), 0.0)
+    texts = [model.weighted(page.words) for page in pages]
+    before = base.calibration.log_odds(base.model.logits_of_counts(p.words for p in pages))
+    fit = fit_answers(texts, len(words), before, told)
+    made = BagOfWords(FIELDS, words, np.stack([rarity, fit.weights]).astype(np.float32), 0.0)
+    return base._replace(
+        model=made,
+        calibration=Calibration(1.0, fit.intercept),
+        answers=len(told),
+        interval=interval(fit.without),
+        pulls={pages[row].url: pull for row, pull in fit.pulls.items()},
+    )
 
 
 def _steep(mixture: TwoGroups) -> tuple[float, float]:
     slope, middle = mixture.edge()
     return slope, -slope * middle
-
-
-def _interval(log_odds: Numbers) -> tuple[float, float]:
-    """Return the probabilities between which the threshold lies, by the answered pages alone."""
-    p = sigmoid(log_odds)
-    width = DOUBT / float(np.sqrt((p * (1 - p)).sum() + 1 / UNSURE**2))
-    low, high = sigmoid(np.array([-width, width])).tolist()
-    return low, high
 
 
 def _rank_correlation(a: Numbers, b: Numbers) -> float:

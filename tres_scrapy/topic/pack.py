@@ -190,7 +190,7 @@ class Pack:
     ) -> list[Judged]:
         """Judge pages; `own` is P(relevant) of each if it is known."""
         links = [link for page in pages for link in page.links]
-        texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
+        texts = [text_of(page) for page in pages]
         probabilities, anchors = self._score(
             texts if own is None else [], [link.anchor for link in links]
         )
@@ -276,7 +276,7 @@ class Topics(Pack):
 
     def judge(self, pages: Sequence[Page]) -> list[Judged]:
         """Judge all pages by each topic, and the anchors of their links."""
-        texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
+        texts = [text_of(page) for page in pages]
         scores = self._scores(texts)
         names = [pack.name for pack in self._packs]
         return [
@@ -303,6 +303,11 @@ def _best_of(priors: Sequence[LinkPrior]) -> LinkPrior:
     for row, prior in zip(weights, priors, strict=True):
         row[np.searchsorted(codes, prior.codes)] = prior.weights
     return LinkPrior(codes, weights.max(axis=0))
+
+
+def text_of(page: Page) -> Text:
+    """Return what a model may read of a page."""
+    return Text.of_page(page.title, page.text, page.url, (link.anchor for link in page.links))
 
 
 def load_packs(places: Sequence[Path], *, lazily: bool = False) -> Pack:

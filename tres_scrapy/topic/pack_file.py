@@ -20,7 +20,7 @@ from safetensors.numpy import save as save_tensors
 from tres_scrapy.config.parser import CALLABLE
 from tres_scrapy.links.code import CODES
 from tres_scrapy.links.model import LinkPrior
-from tres_scrapy.topic.classifier import LINEAR_KINDS, BagOfWords, WordVectors
+from tres_scrapy.topic.classifier import FIELDS, LINEAR_KINDS, BagOfWords, WordVectors
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.url.whole_file import check_numbers, sha256, whole_file
 
@@ -47,12 +47,12 @@ def read_classifier(directory: Path, facts: Mapping[str, Any]) -> Classifier:
     """Build the model of the recorded kind; raise ValueError or KeyError if a file differs."""
     sizes = facts["classifier"]
     tensors = _read_tensors(directory, sizes)
-    if sizes["kind"] in LINEAR_KINDS:
+    if sizes["kind"] in {*LINEAR_KINDS, FIELDS}:
         return BagOfWords.of(sizes, tensors)
     from tres_scrapy.topic import bilstm  # noqa: PLC0415 - it loads PyTorch
 
     if sizes["kind"] not in bilstm.KINDS:
-        kinds = (*bilstm.KINDS, *LINEAR_KINDS)
+        kinds = (*bilstm.KINDS, *LINEAR_KINDS, FIELDS)
         msg = f"classifier kind {sizes['kind']!r} is unknown, must be one of {kinds}"
         raise ValueError(msg)
     models = directory.resolve().parent

@@ -6,7 +6,6 @@ continues with the same model and the same pages.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.page.text import Page
-from tres_scrapy.topic.classifier import BagOfWords, Text
+from tres_scrapy.topic.classifier import BagOfWords
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, TopicFit, questions
-from tres_scrapy.topic.pack import Judged, Pack
+from tres_scrapy.topic.pack import Judged, Pack, text_of
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.topic_folder import TopicFolder, read_answers
 from tres_scrapy.url.message import TresError, plainly, plural, printable
@@ -134,15 +133,15 @@ class TopicLearner:
         mark = fingerprint.hex()
         if mark in self._kept:
             return
-        words = Text.of(f"{page.title} {page.text}").words
-        if len(words) < LEAST_WORDS:
+        text = text_of(page)
+        if len(text.words) < LEAST_WORDS:
             if is_seed:
                 self._notes.append(
                     f"the seed {page.url} has no text: the topic starts from its keywords alone"
                 )
             return
         self._seen += 1
-        kept = PageWords(page.url, page.title, page.text[:LEAD], Counter(words), is_seed)
+        kept = PageWords(page.url, page.title, page.text[:LEAD], text.counts(), is_seed)
         self._kept[mark] = self._seen, kept
         try:
             self.folder.add_page(self._seen, mark, kept)

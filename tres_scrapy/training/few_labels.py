@@ -107,6 +107,7 @@ def train_few(
         )
     _check_hosts(documents)
     topic = KeywordTopic.in_english(keywords)
+    pages = [page.text_alone() for page in pages]  # documents have no links
     labelled = [_page_words(number, document) for number, document in enumerate(documents)]
     part = _parts(documents, seed)
     folds = np.unique(part).tolist()
@@ -117,8 +118,7 @@ def train_few(
         hosts = {documents[row].host for row in rows.tolist()}
         others = [page for page in pages if _host(page) not in hosts]
         kept = _fit(topic, labelled, true, part != tested, others)
-        texts = [Text(list(Counter(labelled[row].words).elements())) for row in rows.tolist()]
-        probability[rows] = kept.calibration.probabilities(kept.model.logits(texts))
+        probability[rows] = kept.judge(labelled[row] for row in rows.tolist())
         ended(fold + 1, None)
     trained = FewTrained(probability, true, len(pages))
     fit = _fit(topic, labelled, true, part >= 0, pages)
