@@ -61,10 +61,10 @@ class Journal:
 
     With `is_durable`, as in JOBDIR, each lease and redirect is a transaction, saved before its
     request is sent: after a kill the same URL is fetched again, and no domain exceeds MAX pages. A
-    booking is saved with the next of them, or by `commit`; until then its page is under way. With
-    it are its items, which are deleted when they are exported. Without `is_durable` all waits for
-    `commit`, and what only a resumed crawl needs is left out: links, networks, names. A subclass
-    writes more in `_write_more`.
+    booking with items is saved at once with them, before they leave; they are deleted when they are
+    exported. Another is saved with the next transaction; until then its page is under way. Without
+    `is_durable` all waits for `commit`, and what only a resumed crawl needs is left out: links,
+    networks, names. A subclass writes more in `_write_more`.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Journal:
         the time in seconds since 1970, if it is not that of the clock.
         """
         row, judged = booking.experience.row, booking.judged
-        with self.transaction(crawl, waits=True) as cursor:
+        with self.transaction(crawl, waits=not items) as cursor:
             values = page_row(crawl, booking, time() if now is None else now)
             step = cursor.execute(INSERT, values).lastrowid
             if rivals := rivals_row(crawl, booking.decision):
