@@ -46,6 +46,11 @@ class Odd(Task):
             self.begin(number)
             if html == "crash":
                 os.kill(os.getpid(), signal.SIGSEGV)
+            if html.startswith("kill "):  # as a machine short of memory does: once, or each time
+                mark = Path(html.removeprefix("kill "))
+                if mark.name == "always" or not mark.exists():
+                    mark.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
             if html == "sleep":
                 time.sleep(60)
             if html == "spin":
@@ -159,6 +164,15 @@ def test_slow_page_is_given_up():
     with odd(patience=0.3) as worker:
         with pytest.raises(PageError, match=r"took more than 0\.3 s"):
             asked(worker, "sleep")
+        assert asked(worker, "a") == ["A"]
+
+
+def test_killed_process_judges_its_pages_once_more(tmp_path):
+    with odd() as worker:
+        assert asked(worker, "a", f"kill {tmp_path / 'x'}")[0] == "A"
+        with pytest.raises(PageError, match="ended") as error:
+            asked(worker, "a", f"kill {tmp_path / 'always'}")
+        assert error.value.page == 1
         assert asked(worker, "a") == ["A"]
 
 

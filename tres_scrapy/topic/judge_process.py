@@ -9,6 +9,7 @@ Messages are pickled, because both ends of the pipes are this program.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import pickle
 import signal
@@ -35,6 +36,8 @@ LONGEST_CHARACTER = 4  # bytes
 READING = 5.0  # seconds of the processor for one page
 PATIENCE = 60.0  # seconds without a sign of life, in which one page is read or the model computes
 OWN_PATIENCE = 600.0  # with a function of the user's own, which may ask a service
+
+logger = logging.getLogger(__name__)
 
 
 class WorkerError(TresError):
@@ -118,26 +121,36 @@ class Worker:
         self._process = self._start()
 
     def __call__(self, sources: Sequence[Source]) -> list[Judged]:
-        """Return the results for a batch.
+        """Return the results for a batch, tried once more if something else killed the process.
 
         Raise PageError if the batch fails, WorkerError if the process cannot be restarted.
         """
+        answer = self._try(sources)
+        if answer is None and not self._is_late and self._process.returncode == -signal.SIGKILL:
+            logger.warning("The process that judges pages was killed: it judges them once more")
+            answer = self._try(sources)
+        if answer is None:
+            is_slow = self._process.returncode == -signal.SIGPROF
+            limit = self._task.reading if is_slow else self._patience
+            reason = f"took more than {limit:g} s" if self._is_late or is_slow else "ended"
+            message = f"the process that judges pages {reason}"
+            raise PageError(message, self._page, is_slow=is_slow)
+        if isinstance(answer, str):
+            raise PageError(answer)
+        return answer
+
+    def _try(self, sources: Sequence[Source]) -> list[Judged] | str | None:
+        """Return the results or an error of the judge, None if the process has ended."""
         if self._process.poll() is not None:
             self.close()
             self._process = self._start()
             self.wait()
         self._is_late = False
         try:
-            answer = self._ask([self._cut(source) for source in sources])
+            return self._ask([self._cut(source) for source in sources])
         except (OSError, EOFError, pickle.UnpicklingError):
-            is_slow = self._process.wait() == -signal.SIGPROF
-            limit = self._task.reading if is_slow else self._patience
-            reason = f"took more than {limit:g} s" if self._is_late or is_slow else "ended"
-            message = f"the process that judges pages {reason}"
-            raise PageError(message, self._page, is_slow=is_slow) from None
-        if isinstance(answer, str):
-            raise PageError(answer)
-        return answer
+            self._process.wait()
+            return None
 
     def wait(self) -> None:
         """Wait until the process has loaded the model; raise WorkerError if it has ended."""
