@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -77,7 +78,8 @@ class Anchors:
 
     def since(self, first: int) -> list[str]:
         """Return the texts from `first` on."""
-        return [self[place] for place in range(first, len(self))]
+        ends = pairwise(self._ends[first:])
+        return [self._buffer[i:j].decode("utf-8", "surrogatepass") for i, j in ends]
 
     def extend(self, texts: Iterable[str]) -> None:
         """Append texts."""
