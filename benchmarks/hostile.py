@@ -1,11 +1,16 @@
 """Attack the crawler with an embedded hostile web; print what the attack costs.
 
+    python benchmarks/hostile.py sites [--rows network slow neighbour silent ...] [--seconds 60]
     python benchmarks/hostile.py traps [--kinds host subdomains domains] [--shares .004 .02 .16]
         [--topics food sports] [--max none 10] [--pages 2500] [-s TRES_NAME=VALUE]
 
 `traps`: a share of the pages of the synthetic web links to endless generated pages in the words of
 the topic. The crawl is simulated, with one request at a time. Printed are the share of pages that
 the trap took, and the harvest rate by true labels.
+
+`sites`: honest sites and hostile ones answer on addresses of this machine. After some seconds the
+crawl is stopped with Ctrl-C. Printed are the pages of the honest and of the hostile hosts, how
+often the network seemed gone, the longest stall of the reactor, and the seconds to stop.
 """
 
 from __future__ import annotations
@@ -16,11 +21,23 @@ from itertools import product
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
+from hostility.site import Attack, crawl
 from hostility.trap import KINDS, TrappedWeb, is_trap
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.simulation import Simulation, World
+
+MANY = tuple(f"www.honest{i}.com" for i in range(40))
+ATTACKS = {
+    "nothing": Attack(MANY),
+    "network": Attack(MANY, tuple(f"h{i}.refusing.com" for i in range(60)), 0.5, 15.0),
+    "slow": Attack(MANY, tuple(f"www.slow{i}.com" for i in range(48)), 0.5),
+    "neighbours": Attack(tuple(f"www.honest{i}-at1.com" for i in range(5))),
+    "patient": Attack(tuple(f"www.honest{i}-at1.com" for i in range(5)), ("patient-at1.com",), 0.2),
+    "silent": Attack(MANY, tuple(f"www.silent{i}-at2.com" for i in range(400)), 0.9),
+    "names": Attack(MANY, tuple(f"www.name{i}-hang.com" for i in range(400)), 0.9),
+}
 
 
 def main() -> None:
@@ -36,8 +53,24 @@ def main() -> None:
     traps.add_argument("--web-seed", type=int, default=61)
     traps.add_argument("-s", dest="settings", action="append", default=[])
     traps.set_defaults(run=compare_traps)
+    sites = attacks.add_parser("sites", help="hosts that fail, are slow or silent")
+    sites.add_argument("--rows", nargs="+", choices=ATTACKS, default=[*ATTACKS])
+    sites.add_argument("--seconds", type=float, default=60)
+    sites.set_defaults(run=compare_sites)
     options = parser.parse_args()
     options.run(options)
+
+
+def compare_sites(options: argparse.Namespace) -> None:
+    """Print a row for each attack."""
+    print("| attack | honest pages | hostile pages | network gone | stall, s | Ctrl-C, s |")
+    print("|---|---|---|---|---|---|")
+    for name in options.rows:
+        attack = ATTACKS[name]
+        found = crawl(attack, options.seconds)
+        pages = f"{found.served(attack.honest)} | {found.served(attack.hostile)}"
+        ends = f"{found.stall:.2f} | {found.seconds_to_stop:.0f}"
+        print(f"| {name} | {pages} | {found.outages} | {ends} |", flush=True)
 
 
 def compare_traps(options: argparse.Namespace) -> None:

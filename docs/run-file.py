@@ -130,11 +130,11 @@ MEANINGS: Final[dict[str, tuple[str, dict[str, str]]]] = {  # of each table and 
         },
     ),
     "name": (
-        "The texts of the codes that the link model knows",
+        "The texts of the codes that the link model knows, in JOBDIR",
         {"code": "group and code of a text", "text": ""},
     ),
     "batch": (
-        "Links that were new in the frontier when it was written, with their URLs and hosts",
+        "In JOBDIR: links that were new in the frontier when it was written, with URLs and hosts",
         {
             "number": "",
             "samples": "records of `frontier/store.py`, SAVED",
@@ -146,8 +146,8 @@ MEANINGS: Final[dict[str, tuple[str, dict[str, str]]]] = {  # of each table and 
         },
     ),
     "state": (
-        "Both Q-networks, Adam's moments, the random generator, the counters of the stats, links "
-        "that a "
+        "In JOBDIR: both Q-networks, Adam's moments, the random generator, the counters of the "
+        "stats, links that a "
         "topic from keywords described again; every 1,000 fetches the link model",
         {"name": "", "value": ""},
     ),

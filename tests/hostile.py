@@ -236,6 +236,15 @@ def addresses(path: str) -> Bytes:
     yield page(f"<p>nothing{link(*odd, DISH)}")
 
 
+@trap("/", "/moved", DISH)
+def long_hosts(path: str) -> Bytes:
+    hosts = ["".join(Random(i).choices("abcdé中文字", k=1_900)) for i in range(300)]
+    if path == "/moved":
+        yield head(302, Location=f"http://{hosts[0]}.test/", Content_Length=0)
+    else:
+        yield page(link(*(f"http://{host}.test/" for host in hosts)))
+
+
 @trap()
 def tracking(path: str) -> Bytes:
     sources = (f"/menu?utm_source=s{i}&utm_medium=m&fbclid={i}" for i in range(1_000))

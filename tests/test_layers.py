@@ -28,7 +28,14 @@ ROOMS = (
     "spiders",
     "cli",
 )
-GUESTS = ("training", "cluster", "refresh", "surface", "lab")  # only what is named here knows them
+GUESTS = (  # only what is named here knows them
+    "training",
+    "cluster",
+    "refresh",
+    "surface",
+    "lab",
+    "publish",
+)
 PURE = {"url", "config", "page", "links", "frontier", "topic", "agent", "crawl", "run", "report"}
 ROOT = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -41,6 +48,7 @@ COMMANDS = {
     "cluster.py": {"cluster"},
     "refresh.py": {"refresh"},
     "surface.py": {"surface"},
+    "publish.py": {"publish"},
 }
 
 

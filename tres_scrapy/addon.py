@@ -20,7 +20,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.download import NEVER
 from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.downloader.compression import BoundedCompression
-from tres_scrapy.downloader.delay import CrawlDelay, SharedAddresses
+from tres_scrapy.downloader.delay import CrawlDelay, CrawlDelayMiddleware, SharedAddresses
 from tres_scrapy.downloader.engine import SteadyClock
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import (
@@ -58,6 +58,7 @@ FETCHING: Components = {
         CharsetMiddleware: 585,  # between decompression and meta refreshes
         CredentialMiddleware: 755,  # after HttpProxy: a proxy resolves names itself
         PrivateAddressMiddleware: 760,
+        CrawlDelayMiddleware: 765,  # when the slot of the address is known
     },
     "EXTENSIONS": {
         OfflineWeb: 100,

@@ -24,7 +24,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
 from tres_scrapy.crawl.host import WAITED, HostSlots, Patience, Slot
 from tres_scrapy.crawl.registry import kind_of
-from tres_scrapy.downloader.delay import SharedAddresses
+from tres_scrapy.downloader.delay import CrawlDelay, HeldError, SharedAddresses
 from tres_scrapy.downloader.engine import is_under_way, wake
 from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START
@@ -58,8 +58,10 @@ class TreeFrontierScheduler(BaseScheduler):
         session: CrawlSession,
         own: OwnQueue,
         shared: SharedAddresses | None = None,
+        own_delay_of: Callable[[str], float] = lambda host: 0.0,
     ) -> None:
         self._crawler = crawler
+        self._own_delay_of = own_delay_of  # seconds that a host asks for
         self._shared = shared or SharedAddresses()
         self._session = session
         self._own = own
@@ -88,7 +90,8 @@ class TreeFrontierScheduler(BaseScheduler):
         assert dupefilter is not None  # it has one in a real crawl
         jobdir = None if session.follows_all else job_dir(crawler.settings)
         own = OwnQueue.with_filter(crawler, dupefilter.filter, jobdir)
-        scheduler = cls(crawler, session, own, crawler.get_extension(SharedAddresses))
+        shared, delay = map(crawler.get_extension, (SharedAddresses, CrawlDelay))
+        scheduler = cls(crawler, session, own, shared, *([] if delay is None else [delay.delay_of]))
         if not session.follows_all:
             crawler.signals.connect(scheduler.request_scheduled, signal=signals.request_scheduled)
         crawler.signals.connect(
@@ -278,13 +281,13 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def _slot_of(self, name: str) -> Slot:
         """Return the downloader slot of a host as it is, or as it will be."""
-        key = self._shared.slot_of(name)
+        key, own = self._shared.slot_of(name), self._own_delay_of(name)
         hosts = self._shared.hosts_of(key)
         slot = self._crawler.engine.downloader.slots.get(key)
         if slot is None:
-            return Slot(key, hosts, self._host_concurrency, self._delay)
+            return Slot(key, hosts, self._host_concurrency, self._delay, own)
         delay = slot.delay * (1 + slot.jitter)
-        return Slot(key, hosts, slot.concurrency, delay, slot.lastseen)
+        return Slot(key, hosts, slot.concurrency, delay, own, slot.lastseen)
 
     def _wake_when_a_host_is_free(self) -> None:
         """Wake the engine when the rest of the first host ends.
@@ -329,6 +332,11 @@ class TreeFrontierScheduler(BaseScheduler):
             request.meta.pop(START, None)  # or a copy of it might start at a local file
         self._slots.left(row)  # perhaps never sent: then the host need not rest
         self._out.pop(row, None)
+        if isinstance(failure.value, HeldError) and self._crawl.is_leased(row):
+            host = int(self._crawl.store["host"][row])
+            self._slots.hold(host, monotonic() + failure.value.pause)
+            self._crawl.set_back(row)
+            return None
         found, ours = failure_of(failure.value), self._session.follows_all
         if found.kind == SHUTDOWN or (ours and self._session.set_back(row, found, monotonic())):
             return None

@@ -64,3 +64,29 @@ def test_short_rest_and_new_request_are_soon_over():
         hosts.sent(host, host, 10.0)
     assert hosts.soon_free({0, 1, 2}, 10.0) == [0, 2]
     assert hosts.soon_free({0}, 10.0 + LONGEST_REST + 1) == [0]
+
+
+def test_own_delay_holds_no_neighbour():
+    """A host of a shared address asks for a longer delay: the others keep that of the address."""
+    address = Slot("a.test", NAMES[:2], 1, 1.0, last=10.0)
+    hosts, _ = available(address._replace(own=30.0), address)
+    hosts.sent(0, 0, 10.0)
+    hosts.sent(1, 1, 10.0)
+    hosts.left(0)
+    hosts.left(1)
+    assert hosts.busy(10.5) == {0, 1}
+    assert hosts.busy(11.5) == {0}
+    assert hosts.next_time() == 40.0
+    assert hosts.soon_free({0}, 11.5) == []
+    assert hosts.busy(40.5) == set()
+
+
+def test_held_host_is_busy_alone():
+    address = Slot("a.test", NAMES[:2], 1, 0.0)
+    hosts, _ = available(address, address)
+    hosts.sent(0, 0, 10.0)
+    hosts.left(0)
+    hosts.hold(0, 40.0)
+    assert hosts.busy(10.0) == {0}
+    assert hosts.next_time() == 40.0
+    assert hosts.busy(41.0) == set()

@@ -136,3 +136,36 @@ def test_link_that_fails_alone_is_blamed():
     assert not health.blames(0, Failure.of_status(429)), "the host said that it is too much"
     health.note_booking(0)
     assert not health.blames(0, SILENT)
+
+
+def test_one_domain_casts_no_doubt_on_the_network():
+    """A domain of 60 hosts answers, then refuses."""
+    good = [f"http://{name}.test/" for name in "abc"]
+    health, _ = health_of(*good, *(f"http://h{i}.trap.test/" for i in range(60)))
+    for host in range(3, 63):
+        health.note_failure(host, SILENT, 0.0)
+    assert not health.in_doubt
+    health.note_failure(0, SILENT, 0.0)
+    health.note_failure(1, SILENT, 0.0)
+    assert not health.in_doubt
+    health.note_failure(2, SILENT, 0.0)
+    assert health.in_doubt, "all four domains failed together"
+
+
+def test_dead_domains_are_no_outage():
+    health, _ = health_of(*(f"http://h{i}.test/" for i in range(40)), known=False, unreachable=3)
+    for host in range(4):
+        health.note_answer(host, f"http://h{host}.test")
+    for host in range(4, 40):
+        health.note_failure(host, SILENT, 0.0)
+    assert not health.in_doubt
+    health.note_failure(0, SILENT, 0.0)
+    assert health.in_doubt
+
+
+def test_probe_asks_an_early_host_whatever_came_later():
+    first = [f"http://h{i}.test" for i in range(4)]
+    health, _ = health_of(*(f"http://h{i}.test/" for i in range(40)))
+    asked = [health.origins() for _ in range(4)]
+    assert all(origins[:4] == first for origins in asked)
+    assert len({origin for origins in asked for origin in origins[4:]}) == 8

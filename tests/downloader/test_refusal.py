@@ -68,6 +68,28 @@ def test_start_of_page_shows_meta_refresh():
     assert middleware.process_response(Request(URL), moved).url == "http://a.test/b"
 
 
+@pytest.mark.parametrize("host", ["\u4e2d" * 64 + ".test", "a." * 127 + "test"])
+def test_long_hosts_are_not_redirected_to(host, monkeypatch):
+    monkeypatch.setattr("encodings.idna.ToASCII", None)  # must not be asked
+    moved = Response(URL, 302, {"Location": f"//user@{host}:80/x".encode()})
+    assert middleware_of(Redirects).process_response(Request(URL), moved) is moved
+
+
+@pytest.mark.parametrize("slashes", ["//", "&#47;/"])
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<base href='http:{0}{1}/'><meta http-equiv=refresh content='0; url=/b'>",
+        "<meta http-equiv=refresh content='0; url=http:{0}{1}/'>",
+    ],
+)
+def test_long_hosts_are_not_refreshed_to(html, slashes, monkeypatch):
+    monkeypatch.setattr("encodings.idna.ToASCII", None)
+    html = html.format(slashes, "&#x4e2d;" * 70 + "x" * 3_000)
+    page = HtmlResponse(URL, body=html.encode())
+    assert middleware_of(MetaRefreshes).process_response(Request(URL), page) is page
+
+
 def test_forbidden_page_has_a_kind():
     rules = ProtegoRobotParser(b"User-agent: *\nDisallow: /", None)
     with pytest.raises(IgnoreRequest) as caught:

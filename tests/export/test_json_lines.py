@@ -1,9 +1,12 @@
 import stat
+import subprocess
+import sys
 from contextlib import closing, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from conftest import PROJECT
 from scrapy.settings import Settings
 from test_finding import ITEM
 
@@ -84,3 +87,36 @@ def test_unwritable_output_is_found_early(tmp_path):
     crawler = SimpleNamespace(settings=settings, spider=None, get_extension=lambda kind: learner)
     with pytest.raises(ConfigError, match=r"TRES_OUTPUT .* cannot be written: .*it is a folder"):
         JsonLinesPipeline.from_crawler(crawler)
+
+
+def test_second_crawl_of_one_file_is_refused(tmp_path):
+    path = tmp_path / "food.jsonl"
+    first, second = JsonLinesPipeline(path), JsonLinesPipeline(path)
+    first.open()
+    first.process_item(ITEM)
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"url": "half')  # a line that the first crawl is writing
+    held = path.read_text(encoding="utf-8")
+    with pytest.raises(ConfigError, match="another crawl writes to"):
+        second.open()
+    assert path.read_text(encoding="utf-8") == held
+    first.close_spider()
+    second.open()
+    second.close_spider()
+
+
+@pytest.mark.slow
+def test_lock_of_a_killed_crawl_ends_with_it(tmp_path):
+    path = tmp_path / "food.jsonl"
+    crawl = f"""
+import os
+from pathlib import Path
+from tres_scrapy.export.output_file import JsonLinesPipeline
+JsonLinesPipeline(Path({str(path)!r})).open()
+os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", crawl], cwd=PROJECT, timeout=60, check=False)
+    assert done.returncode == -9
+    pipeline = JsonLinesPipeline(path)
+    pipeline.open()
+    pipeline.close_spider()

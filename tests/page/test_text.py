@@ -81,9 +81,11 @@ def test_canonicalise_never_raises(tail: str) -> None:
 
 @given(st.from_regex(canonical.PLAIN_URL, fullmatch=True, alphabet=st.characters(codec="ascii")))
 def test_plain_url_is_canonical(url: str) -> None:
+    plain = canonicalise(url)
+    assert plain == (None if len(urlsplit(url).netloc) > 253 else url)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(canonical, "PLAIN_URL", re.compile(r"(?!)"))
-        assert canonicalise(url) == url
+        assert canonicalise(url) == plain
 
 
 def test_tokens_are_lower_case_letters() -> None:
@@ -433,3 +435,29 @@ def test_links_are_joined_as_urls_are(url: str, start: str, end: str) -> None:
     expected = {target} - {None, canonicalise(url)}
     found = read_page(f'<a href="{escape(href)}">a</a>', url).links
     assert {link.url for link in found} == expected
+
+
+LONG_HOSTS = ["\u4e2d" * 64 + ".test", "\u4e2d\u3002" * 130 + "test", "a." * 127 + "test", "a" * 64]
+
+
+@pytest.mark.parametrize("host", LONG_HOSTS)
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<a href='http://{0}/'>x</a>",
+        "<a href=' \nht\ttp://me:x@{0}:80/a'>x</a>",
+        "<base href='//{0}/'><a href=/a>x</a>",
+        "<link rel=canonical href='//{0}/'>"
+        "<link rel=alternate type=application/rss+xml href=//{0}>",
+    ],
+)
+def test_long_hosts_are_not_encoded(html, host, monkeypatch):
+    monkeypatch.setattr("encodings.idna.ToASCII", None)
+    page = read_page(html.format(host), "http://a.test/")
+    assert (page.links, page.canonical, page.feeds) == ((), "", ())
+
+
+def test_long_international_host_is_read():
+    host = "\u4e2d" * 10 + "." + "caf\u00e9" * 6
+    page = read_page(f"<a href='http://{host}.test/x?a//{'b' * 300}'>x</a>", "http://a.test/")
+    assert page.links[0].url.startswith("http://xn--")

@@ -150,6 +150,7 @@ def test_names_survive_a_kill(tmp_path):
     bookings = steps(crawl)
     for _ in range(30):
         journal.book(crawl, next(bookings))
+    journal.commit()
     journal.database.close()  # as a kill does
     known = crawl.store.names
     journal, again = Journal.open(tmp_path, {}), crawl_of(is_new=False)

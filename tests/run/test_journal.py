@@ -31,7 +31,7 @@ from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run import recovery
 from tres_scrapy.run.journal import Journal
-from tres_scrapy.run.recovery import items, marks, recover
+from tres_scrapy.run.recovery import interrupted, items, marks, recover
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError
 
@@ -356,6 +356,7 @@ def booked_of(crawl):
 
 def test_rolled_back_lease_is_rewritten(tmp_path):
     journal, crawl = a_job(tmp_path, steps=5)
+    journal.commit()
     journal.database.execute("PRAGMA query_only = ON")
     decision = crawl.next()
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
@@ -389,6 +390,25 @@ def test_full_disk_leaves_what_was_written(tmp_path):
     recover(journal, resumed)
     assert journal.steps == booked_of(resumed) == written[-1]
     journal.close()
+
+
+def test_booking_waits_for_the_next_lease(tmp_path):
+    journal, crawl = a_job(tmp_path, steps=5)
+    web = Web(crawl, journal)
+    web.lease()
+    (row,) = web.leased
+    web.book()
+    copytree(tmp_path, tmp_path / "killed")
+    web.lease()
+    copytree(tmp_path, tmp_path / "later", ignore=lambda *_: ["killed"])
+    journal.close()
+    under_way = {}
+    for name in ("killed", "later"):
+        found = Journal.open(tmp_path / name, {})
+        under_way[name] = interrupted(found)
+        found.close()
+    assert row in under_way["killed"]
+    assert row not in under_way["later"]
 
 
 def test_crawl_of_one_page_is_resumed(tmp_path):

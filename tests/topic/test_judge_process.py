@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -45,8 +46,15 @@ class Odd(Task):
             self.begin(number)
             if html == "crash":
                 os.kill(os.getpid(), signal.SIGSEGV)
+            if html.startswith("kill "):  # as a machine short of memory does: once, or each time
+                mark = Path(html.removeprefix("kill "))
+                if mark.name == "always" or not mark.exists():
+                    mark.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
             if html == "sleep":
                 time.sleep(60)
+            if html == "spin":
+                re.fullmatch("(a|a)*b", "a" * 60)  # holds Python's lock
             if html.startswith("hold "):  # until there is a file
                 while not Path(html.removeprefix("hold ")).exists():
                     time.sleep(0.01)
@@ -157,6 +165,25 @@ def test_slow_page_is_given_up():
         with pytest.raises(PageError, match=r"took more than 0\.3 s"):
             asked(worker, "sleep")
         assert asked(worker, "a") == ["A"]
+
+
+def test_killed_process_judges_its_pages_once_more(tmp_path):
+    with odd() as worker:
+        assert asked(worker, "a", f"kill {tmp_path / 'x'}")[0] == "A"
+        with pytest.raises(PageError, match="ended") as error:
+            asked(worker, "a", f"kill {tmp_path / 'always'}")
+        assert error.value.page == 1
+        assert asked(worker, "a") == ["A"]
+
+
+def test_reading_of_a_page_has_a_clock():
+    with closing(Worker(Odd(FOOD, LIMITS, reading=0.2))) as worker:
+        worker.wait()
+        with pytest.raises(PageError, match=r"took more than 0\.2 s") as caught:
+            asked(worker, "a", "spin")
+        assert caught.value.page == 1
+        assert caught.value.is_slow
+        assert asked(worker, "a", "b") == ["A", "B"]
 
 
 def test_page_error_ends_nothing():

@@ -19,6 +19,7 @@ MEANINGS: Final = {
     "explain": "why a crawl fetched a page",
     "export": "write the pages of a crawl, also irrelevant ones, as JSON lines, CSV, ...",
     "report": "write the report of a crawl as one HTML file",
+    "publish": "write the relevant pages as a folder of static HTML",
     "train": "make a topic of your own, from keywords and documents",
     "pack": "keep the topic that a crawl from keywords has learned",
     "rejudge": "judge the pages of a crawl again by the topic it has learned",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Final
 
 from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
-from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.recovery import restore_guests
 from tres_scrapy.run.database import Database
@@ -44,6 +44,18 @@ class ShardJournal(Journal):
         output has the items of each page that the copy knows, once.
         """
         self._lengths = dict.fromkeys(files, -1)
+
+    def book(
+        self,
+        crawl: Crawl,
+        booking: Booking,
+        items: Sequence[str | None] = (),
+        *,
+        now: float | None = None,
+    ) -> None:
+        """Save a booking at once: a snapshot is of a moment between two transactions."""
+        super().book(crawl, booking, items, now=now)
+        self.commit()
 
     def receive(self, crawl: Crawl, sender: int, number: int) -> None:
         """Save the links that a crawl received from another shard, up to a batch's number."""

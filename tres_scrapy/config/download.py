@@ -54,7 +54,7 @@ class RestOptions:
     unreachable: int = setting(
         whole(0),
         10,
-        "check the network after this many hosts in a row have failed; 0: never",
+        "check the network after hosts of this many domains in a row have failed; 0: never",
         name="max_unreachable",
     )
     outage: float = setting(

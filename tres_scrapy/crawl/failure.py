@@ -80,6 +80,7 @@ BAD_DOCUMENT: Final = Failure("bad_document")
 JUDGE_ERROR: Final = Failure("judge_error")
 # The page ended the process that judges pages: its host rests before it may do so again.
 JUDGE_ENDED: Final = Failure("judge_error", retry_after=REST)
+SLOW_PAGE: Final = Failure("slow_page", retry_after=REST)  # it ended the process by taking so long
 NOT_HTML: Final = Failure("not_html")
 REDIRECT_AWAY: Final = Failure("redirect_away")  # to a domain of another shard, which fetches it
 REDIRECT_CLOSED: Final = Failure("redirect_closed")

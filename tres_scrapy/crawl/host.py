@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 from typing import Final, NamedTuple
 
@@ -15,8 +16,9 @@ from tres_scrapy.frontier.store import SampleStore
 
 JITTER: Final = 0.2  # share by which a pause is longer or shorter
 PROBE: Final = 60.0  # most seconds between two probes of the network
-LAST: Final = 8  # hosts that answered last,
-ASKED: Final = 3  # of which a probe asks so many
+FIRST: Final = 4  # domains that answered first, the seeds among them
+LAST: Final = 8  # domains that answered last
+ASKED: Final = 2  # of the latter, that a probe asks beside all of the former
 TOO_MANY: Final = Failure.of_status(429).kind  # an answer to us: the network is there
 
 
@@ -35,9 +37,10 @@ class Health:
     Hosts are healthy, resting or away (given up). A host is known once it has answered anything but
     a failure that passes, its robots.txt included. All times are in seconds of one clock.
 
-    If the last `unreachable` hosts have failed, or as many as are known, the network is in doubt:
-    nothing is sent but a probe, a request to a host that answered before. If the probe fails, the
-    network is gone: the rests that began since the last answer are forgotten.
+    If hosts of the last `unreachable` registrable domains have failed, or of as many as are known,
+    and a known one among them, the network is in doubt: nothing is sent but a probe, requests to
+    domains that answered before. If they fail, the network is gone: the rests that began since the
+    last answer are forgotten. One domain, however many hosts it has, casts no doubt on others.
     """
 
     def __init__(self, store: SampleStore, options: RestOptions, seed: int = 0) -> None:
@@ -52,9 +55,11 @@ class Health:
         self._dead: Counter[int] = Counter()  # hosts that never answered, by domain
         self._once = set(store.hosts.ever_given_up)  # by an earlier run: one more try
         self._silent: dict[int, Rest | None] = {}  # failed since any host answered; rest before
-        # of the LAST hosts that answered, such as http://a.test
-        last = store.last_pages(LAST).tolist()
-        self._origins = {int(store["host"][row]): origin_of(store.url(row)) for row in last}
+        # of the FIRST and the LAST domains that answered, such as http://a.test
+        self._first: dict[int, str] = {}
+        self._last: dict[int, str] = {}
+        for row in [*islice(store.paths, FIRST), *store.last_pages(LAST).tolist()]:
+            self._note_origin(int(store["domain"][row]), origin_of(store.url(row)))
         self._probes = 0  # that failed in a row
         self._waiting: dict[int, list[int]] = {}  # rows set back since their host last answered
         self._doubtful: set[int] = set()  # rows set back before that: their host is healthy now
@@ -62,9 +67,12 @@ class Health:
     @property
     def in_doubt(self) -> bool:
         """Whether nothing but a probe may be sent."""
-        limit = min(self.options.unreachable, self._store.hosts.known)
-        fails = 0 < limit <= len(self._silent) and bool(self._origins)
-        return self.gone_since is not None or fails
+        hosts = self._store.hosts
+        limit = min(self.options.unreachable, len(hosts.known_domains))
+        if self.gone_since is not None or not self._first or not 0 < limit <= len(self._silent):
+            return self.gone_since is not None
+        domains = {hosts.domain(host) for host in self._silent}
+        return len(domains) >= limit and not domains.isdisjoint(hosts.known_domains)
 
     @property
     def silent(self) -> int:
@@ -90,11 +98,9 @@ class Health:
         self._note_network()
         if host is not None:
             self._store.hosts.mark_known(host)
-            self._dead.pop(self._store.hosts.domain(host), None)
-            self._origins.pop(host, None)
-            self._origins[host] = origin
-            if len(self._origins) > LAST:
-                del self._origins[next(iter(self._origins))]
+            domain = self._store.hosts.domain(host)
+            self._dead.pop(domain, None)
+            self._note_origin(domain, origin)
 
     def note_page(self, host: int) -> list[int]:
         """Note that a host answered for a sample; return the rows that were set back for it.
@@ -159,11 +165,14 @@ class Health:
         return rest
 
     def origins(self) -> list[str]:
-        """Return origins to probe, others at each call; none if no host has answered."""
-        hosts = list(self._origins)[:ASKED]
-        for host in hosts:
-            self._origins[host] = self._origins.pop(host)
-        return [self._origins[host] for host in hosts]
+        """Return origins to probe, some of them others at each call; none if no host has answered.
+
+        Hosts that answered early cannot be pushed out by those of an attacker.
+        """
+        turn = list(self._last)[:ASKED]
+        for domain in turn:
+            self._last[domain] = self._last.pop(domain)
+        return [*self._first.values(), *(self._last[domain] for domain in turn)]
 
     def note_probe(self, answered: bool, now: float) -> float | None:
         """Note the outcome of a probe; return the pause before the next one.
@@ -182,6 +191,16 @@ class Health:
         pause = min(PROBE, self.options.first * 2.0**self._probes)
         self._probes += 1
         return min(pause, self.gone_since + self.options.outage - now)
+
+    def _note_origin(self, domain: int, origin: str) -> None:
+        """Note that a domain has answered now."""
+        if domain in self._first or len(self._first) < FIRST:
+            self._first[domain] = origin
+            return
+        self._last.pop(domain, None)
+        self._last[domain] = origin
+        if len(self._last) > LAST:
+            del self._last[next(iter(self._last))]
 
     def _note_network(self) -> None:
         self.gone_since, self._probes = None, 0
@@ -230,7 +249,8 @@ class Slot(NamedTuple):
     key: str
     hosts: Sequence[str]  # the names that share it
     transfers: int  # most requests at once
-    delay: float  # seconds between two requests
+    delay: float  # seconds between two requests to any of them
+    own: float = 0.0  # seconds between two requests to this host
     last: float | None = None  # the time of the last request, None before the first
 
 
@@ -252,14 +272,15 @@ class HostSlots:
         self._slot_of = slot_of
         self._is_open = is_open
         self._open: dict[int, int] = {}  # hosts by row
-        self._free_at: dict[int, float] = {}  # by host, the end of the delay
+        self._free_at: dict[int, float] = {}  # by host, the end of the delay of its slot
+        self._held: dict[int, float] = {}  # the same of hosts that ask for a longer one
         self._numbers: dict[str, int] = {}  # the hosts that were sent a request, by name
 
     def sent(self, row: int, host: int, now: float) -> None:
         """Note that a request is on its way to a host."""
         self._open[row] = host
         self._numbers[self._names[host]] = host
-        self._rest(host, self._slot(host).delay, now)
+        self._rest(host, self._slot(host), now)
 
     def left(self, row: int) -> None:
         """Note that a request has left its host: the delay counts from the last one sent to it."""
@@ -267,9 +288,14 @@ class HostSlots:
         if host is None or not self._is_open(row):
             return
         self._free_at.pop(host, None)
+        self._held.pop(host, None)
         slot = self._slot(host)
         if slot.last is not None:
-            self._rest(host, slot.delay, slot.last)
+            self._rest(host, slot, slot.last)
+
+    def hold(self, host: int, until: float) -> None:
+        """Note that a host is busy until a time, whatever its slot is."""
+        self._held[host] = until
 
     def open_hosts(self) -> Iterable[int]:
         """Return the host of each open request."""
@@ -284,8 +310,10 @@ class HostSlots:
         transfers = Counter(slots[host].key for host in hosts)
         busy = {host for host, slot in slots.items() if transfers[slot.key] >= slot.transfers}
         busy |= self._free_at.keys()
+        self._held = {host: until for host, until in self._held.items() if until > now}
         names = (name for host in busy for name in self._slot(host).hosts)
-        return busy.union(self._numbers[name] for name in names if name in self._numbers)
+        busy = busy.union(self._numbers[name] for name in names if name in self._numbers)
+        return busy.union(self._held)
 
     def soon_free(self, busy: Set[int], now: float) -> list[int]:
         """Return the busy hosts that rest for a moment only, or were sent a request just now."""
@@ -293,17 +321,20 @@ class HostSlots:
 
     def next_time(self) -> float | None:
         """Return when the first delay ends, None if no host rests."""
-        return min(self._free_at.values(), default=None)
+        return min([*self._free_at.values(), *self._held.values()], default=None)
 
     def _is_soon_free(self, host: int, now: float) -> bool:
-        if host in self._free_at:
-            return self._free_at[host] <= now + LONGEST_REST
+        ends = [each[host] for each in (self._free_at, self._held) if host in each]
+        if ends:
+            return max(ends) <= now + LONGEST_REST
         last = self._slot(host).last
         return last is None or last > now - LONGEST_REST
 
-    def _rest(self, host: int, delay: float, since: float) -> None:
-        if delay > 0:
-            self._free_at[host] = since + delay
+    def _rest(self, host: int, slot: Slot, since: float) -> None:
+        if slot.delay > 0:
+            self._free_at[host] = since + slot.delay
+        if slot.own > slot.delay:
+            self._held[host] = since + slot.own
 
     def _slot(self, host: int) -> Slot:
         return self._slot_of(self._names[host])

@@ -1,22 +1,37 @@
-"""Delays between fetches: hosts of one IP address share one, robots.txt may ask for a longer."""
+"""Delays between fetches: hosts of an IP address share one; each may ask for a longer one."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 from collections.abc import Iterable
-from typing import Self
+from time import monotonic
+from typing import Final, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.robotstxt import RobotParser
+from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.typed import typed_setting
-from tres_scrapy.downloader.request import follows_links
+from tres_scrapy.downloader.request import LEASE, ROBOTS_TXT, follows_links
 from tres_scrapy.page.robots import EVERYONE
 
+MOMENT: Final = 0.1  # seconds for which a sample waits outside the frontier
+
 logger = logging.getLogger(__name__)
+
+
+class HeldError(IgnoreRequest):
+    """Raised when a sample is to wait in the frontier for the Crawl-delay of its host."""
+
+    def __init__(self, host: str, pause: float) -> None:
+        super().__init__(f"{host} asks for {pause:g} s more between fetches")
+        self.host = host
+        self.pause = pause  # seconds
 
 
 class SharedAddresses:
@@ -54,18 +69,18 @@ class SharedAddresses:
 
 
 class CrawlDelay:
-    """Raises the delay of a host's downloader slot to the Crawl-delay of its robots.txt.
+    """Keeps the Crawl-delay of each host's robots.txt, whatever slot of the downloader it shares.
 
-    A host that asks for more than TRES_MAX_CRAWL_DELAY is skipped: a waiting request would take up
-    one of CONCURRENT_REQUESTS. A project's own spider asks it all the same, with the delays of the
-    project.
+    Samples wait in the frontier (`delay_of`, HeldError), other requests in the middleware. A host
+    that asks for more than TRES_MAX_CRAWL_DELAY is skipped: a waiting request would take up one of
+    CONCURRENT_REQUESTS. A project's own spider asks it all the same, with the project's delays.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._asked: dict[str, float] = {}  # seconds, by slot
-        settings = crawler.settings
-        self._max_delay = Config.of(settings).download.max_crawl_delay
+        self._asked: dict[str, float] = {}  # seconds, by host
+        self._free_at: dict[str, float] = {}  # by host
+        self._max_delay = Config.of(crawler.settings).download.max_crawl_delay
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -75,6 +90,10 @@ class CrawlDelay:
         crawler.signals.connect(extension.robots_parsed, signal=signals.robots_parsed)
         crawler.signals.connect(extension.response_downloaded, signal=signals.response_downloaded)
         return extension
+
+    def delay_of(self, host: str) -> float:
+        """Return the seconds between two requests that a host asks for, 0 if it does not."""
+        return self._asked.get(host, 0.0)
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
         asked = robotparser.crawl_delay(EVERYONE)  # the parser knows the rules for us only
@@ -93,27 +112,69 @@ class CrawlDelay:
                 return
             robotparser.allowed = lambda url, user_agent: False  # type: ignore[method-assign]
             return
-        downloader = self._crawler.engine.downloader
-        key = self._slot_of(request)
-        slot = downloader.slots.get(key)
-        settings = downloader.per_slot_settings.setdefault(key, {})
-        delay = max(asked, settings.get("delay", 0), slot.delay if slot is not None else 0)
-        # Scrapy drops an idle slot after a minute and makes a new one from these settings.
-        settings["delay"] = self._asked[key] = delay
-        if slot is not None:
-            slot.delay = delay
-
-    def _slot_of(self, request: Request) -> str:
-        shared = self._crawler.get_extension(SharedAddresses)
-        key: str = self._crawler.engine.downloader.get_slot_key(request)
-        return shared.slot_of(key) if shared is not None else key
+        host = urlparse_cached(request).hostname or ""
+        self._asked[host] = max(asked, self.delay_of(host))
+        self._free_at[host] = monotonic() + self._asked[host]
 
     def response_downloaded(self, request: Request) -> None:
-        """Undo a delay of AutoThrottle, which runs first, that is shorter than robots.txt asks."""
-        key = request.meta.get("download_slot", "")
-        slot = self._crawler.engine.downloader.slots.get(key)
-        if slot is not None and key in self._asked:
-            slot.delay = max(slot.delay, self._asked[key])
+        """Count the delay from the moment at which the last request was sent, not handed out."""
+        host = urlparse_cached(request).hostname or ""
+        slot = self._crawler.engine.downloader.slots.get(request.meta.get("download_slot", ""))
+        if host in self._asked and slot is not None:
+            until = slot.lastseen + self._asked[host]
+            self._free_at[host] = max(until, self._free_at.get(host, 0.0))
+
+    def reserve(self, host: str, *, patience: float) -> float:
+        """Return the seconds until a request to a host may be sent, which is then the last one.
+
+        If that is more than `patience` seconds, nothing is reserved.
+        """
+        now = monotonic()
+        pause = max(0.0, self._free_at.get(host, 0.0) - now)
+        if pause <= patience and host in self._asked:
+            self._free_at[host] = now + pause + self._asked[host]
+        return pause
+
+
+class CrawlDelayMiddleware:
+    """Lets requests wait for the Crawl-delay of their host, after robots.txt is known.
+
+    A sample of the frontier that would wait for more than a moment goes back to it, unless it is
+    the only request: it would hold its address meanwhile. Others wait here, for as long as they
+    would in the slot of the downloader, to which they count.
+    """
+
+    def __init__(self, crawler: Crawler, delay: CrawlDelay) -> None:
+        self._crawler = crawler
+        self._delay = delay
+        self._returns = crawler.settings.getint("CONCURRENT_REQUESTS") != 1
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        delay = crawler.get_extension(CrawlDelay)
+        if delay is None:
+            raise NotConfigured
+        return cls(crawler, delay)
+
+    async def process_request(self, request: Request) -> None:
+        if ROBOTS_TXT in request.meta or not urlparse_cached(request).hostname:
+            return
+        host = urlparse_cached(request).hostname or ""
+        is_sample = LEASE in request.meta and follows_links(self._crawler.spider)
+        returns = self._returns and is_sample
+        pause = self._delay.reserve(host, patience=MOMENT if returns else math.inf)
+        if returns and pause > MOMENT:
+            raise HeldError(host, pause)
+        if pause:
+            slot = self._crawler.engine.downloader.slots.get(
+                request.meta.get("download_slot", host)
+            )
+            active = set() if slot is None else slot.active  # Scrapy's queue sends to others first
+            active.add(request)
+            try:
+                await asyncio.sleep(pause)
+            finally:
+                active.discard(request)
 
 
 def _belongs_here(spider: Spider | None) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from gzip import BadGzipFile
+from html import unescape
 from typing import ClassVar, Final
 
 from scrapy import Request, Spider
@@ -30,10 +32,13 @@ from twisted.internet.error import ConnectError, ConnectionDone, ConnectionLost
 from tres_scrapy.crawl.failure import REDIRECT_LIMIT, Failure, seconds_of
 from tres_scrapy.downloader.engine import is_closing
 from tres_scrapy.downloader.request import LEASE, follows_links
+from tres_scrapy.url.canonical import MAX_HOST, has_long_host
 
 IGNORED: Final = "ignored"  # the kind of a request that another middleware refused
 TOO_LARGE: Final = "too_large"
 START: Final = 16 * 1024  # bytes of a page in which Scrapy looks for a meta refresh
+# of a refresh or a base; only international names take long
+LONG_HOST: Final = re.compile(rf"//(?=[^/?#<>]*[^\x00-\x7f])[^/?#<>]{{{MAX_HOST + 1}}}")
 SHUTDOWN: Final = "shutdown"  # the request is not sent because the crawl ends
 # What Scrapy would retry: the host or the network failed. A TLS error is a DownloadFailedError.
 UNREACHABLE: Final = (
@@ -96,9 +101,17 @@ class _WithKind:
 
 
 class Redirects(_WithKind, RedirectMiddleware):
-    """Scrapy's redirects, whose limit has a kind."""
+    """Scrapy's redirects, whose limit has a kind; none to a host whose name is too long."""
 
     kind = REDIRECT_LIMIT.kind
+
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Request | Response:
+        location = response.headers.get("Location") or b""
+        if has_long_host(location.decode("utf-8", "replace")):
+            return response
+        return super().process_response(request, response, spider)
 
 
 class MetaRefreshes(_WithKind, MetaRefreshMiddleware):
@@ -120,6 +133,8 @@ class MetaRefreshes(_WithKind, MetaRefreshMiddleware):
             body=response.body[:START],
             encoding=response.encoding,
         )
+        if LONG_HOST.search(unescape(start.text)):
+            return response
         answer = super().process_response(request, start, spider)
         return response if answer is start else answer
 

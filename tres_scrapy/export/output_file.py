@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any, Final, Self, TextIO
 
@@ -140,17 +141,26 @@ class JsonLinesPipeline(LineFile):
         return pipeline
 
     def open(self) -> None:
-        """Open the file; raise ConfigError if it cannot be written.
+        """Open and lock the file; raise ConfigError if it is locked or cannot be written.
 
         An error in Scrapy's open_spider would come after the crawl began, with tracebacks.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            drop_torn_line(self.path)
             self._file = self.path.open("a", encoding="utf-8")
-            self._is_continued = self.path.is_file() and self._file.tell() > 0
+            if self.path.is_file():  # several crawls may write to /dev/null
+                flock(self._file, LOCK_EX | LOCK_NB)  # it ends with this process
+                drop_torn_line(self.path)
+                self._is_continued = self.path.stat().st_size > 0
             if self._job is not None and self._job.unexported:
                 self._find_held(self._job)
+        except BlockingIOError:
+            assert self._file is not None
+            self._file.close()
+            raise ConfigError(
+                f"another crawl writes to {named('TRES_OUTPUT')} {str(self.path)!r}: name another "
+                "file, or wait for its end"
+            ) from None
         except OSError as error:
             raise ConfigError(
                 f"{named('TRES_OUTPUT')} cannot be written: {plainly(error)}"
@@ -165,7 +175,7 @@ class JsonLinesPipeline(LineFile):
     def close_spider(self) -> None:
         if self._file is None:
             return
-        empty, pages = not self._file.tell(), plural(self._written, "relevant page")
+        pages = plural(self._written, "relevant page")
         self._file.close()
         if self._is_continued:
             logger.info(
@@ -177,7 +187,7 @@ class JsonLinesPipeline(LineFile):
             )
         elif self._written:
             logger.info("Wrote %d %s to %s", self._written, pages, self.path)
-        if empty and self.path.is_file():  # not a device such as /dev/null
+        if self.path.is_file() and not self.path.stat().st_size:  # not a device such as /dev/null
             logger.info("No relevant pages: %s is not written", self.path)
             self.path.unlink()  # an empty file would only mislead
 

@@ -293,7 +293,7 @@ def dump_item(item: Any) -> str:
     """Return an item as JSON; raise ValueError or TypeError if JSON cannot store all of it."""
     kind = type(item)
     name = f"{kind.__module__}:{kind.__qualname__}"
-    text = json.dumps([name, ItemAdapter(item).asdict()])
+    text = json.dumps([name, dict(ItemAdapter(item))])
     if load_item(text) != item:
         raise ValueError("it holds values that JSON cannot store")
     return text

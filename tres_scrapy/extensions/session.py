@@ -192,7 +192,7 @@ class CrawlSession:
     def exhausted(self, now: float) -> bool:
         """Return whether nothing is left to fetch, whatever the limit of pages."""
         store = self.crawl.store
-        if not store.pending or store.hosts.known or self.crawl.leased:
+        if not store.pending or store.hosts.known_domains or self.crawl.leased:
             return not store.pending
         # none of the hosts that rest has answered: it is not worth waiting
         return bool(self.health.resting(now)) and not self.health.promises(now)

@@ -298,7 +298,7 @@ class Hosts:
         self.names: list[str] = []
         self.gone: set[str] = set()  # the names of hosts that are given up
         self.ever_given_up = array("q")  # hosts, those of earlier runs included
-        self.known = 0  # hosts
+        self.known_domains: set[int] = set()  # those with a host that has answered
         self._known_pending = 0  # samples of known hosts
         self._ledger = ledger
         self._numbers: dict[str, int] = {}
@@ -357,7 +357,7 @@ class Hosts:
         """Note that a host has answered."""
         if not self.is_known(host):
             self._columns["known"][host] = True
-            self.known += 1
+            self.known_domains.add(self.domain(host))
             self._known_pending += int(self._columns["pending"][host])
 
     def give_up(self, host: int) -> None:

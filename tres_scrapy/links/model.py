@@ -9,6 +9,7 @@ under a Gaussian prior. The variance of each weight is the diagonal of Laplace's
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -74,7 +75,8 @@ class Links(NamedTuple):
     owner: NDArray[np.int64]  # [m], which link a code belongs to
 
 
-class LinkEvidence(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkEvidence:
     """A link at its choice: the numbers of its weights [m], and what each adds to the logit.
 
     The codes of its URL come first, the known facts come last, as CODES + their column.

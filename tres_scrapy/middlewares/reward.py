@@ -20,6 +20,7 @@ from tres_scrapy.crawl.failure import (
     JUDGE_ENDED,
     JUDGE_ERROR,
     NOT_HTML,
+    SLOW_PAGE,
     Failure,
 )
 from tres_scrapy.downloader.refusal import failure_of
@@ -158,8 +159,9 @@ class RewardMiddleware:
             return None
         except Exception as error:
             logger.error("Could not judge %s: %s: %s", source.url, type(error).__name__, error)
-            ended = isinstance(error, PageError) and error.page is not None
-            return JUDGE_ENDED if ended else JUDGE_ERROR
+            if not isinstance(error, PageError) or error.page is None:
+                return JUDGE_ERROR
+            return SLOW_PAGE if error.is_slow else JUDGE_ENDED
         for note in judged.notes:
             logger.info("Topic: %s", note)
         return crawl.decide(row, judged, waiting)

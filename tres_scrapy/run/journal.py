@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 
 from tres_scrapy.agent.policy import Decision
 from tres_scrapy.crawl.crawl import LEFT_OUT, LINKS_REFUSED, Booking, Crawl
+from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.run.database import Database
 from tres_scrapy.run.job_file import open_database, reading
 from tres_scrapy.run.page_row import INSERT, guest_rows, page_row, remark_of, rivals_row
@@ -58,10 +59,12 @@ NOTHING = Written(0, 0, 0, 0, 0, 0, 0, 0, {})
 class Journal:
     """Writes the file of a running crawl, with the text of each page if it `keeps_texts`.
 
-    With `is_durable`, as in JOBDIR, each lease, redirect and booking is a transaction. Leases and
-    redirects are saved before their requests are sent: after a kill the same URL is fetched again,
-    and no domain exceeds MAX pages. A booking is saved together with its items, which are deleted
-    when they are exported. Else all waits for `commit`. A subclass writes more in `_write_more`.
+    With `is_durable`, as in JOBDIR, each lease and redirect is a transaction, saved before its
+    request is sent: after a kill the same URL is fetched again, and no domain exceeds MAX pages. A
+    booking is saved with the next of them, or by `commit`; until then its page is under way. With
+    it are its items, which are deleted when they are exported. Without `is_durable` all waits for
+    `commit`, and what only a resumed crawl needs is left out: links, networks, names. A subclass
+    writes more in `_write_more`.
     """
 
     def __init__(
@@ -156,7 +159,7 @@ class Journal:
         the time in seconds since 1970, if it is not that of the clock.
         """
         row, judged = booking.experience.row, booking.judged
-        with self.writing(crawl) as cursor:
+        with self.transaction(crawl, waits=True) as cursor:
             values = page_row(crawl, booking, time() if now is None else now)
             step = cursor.execute(INSERT, values).lastrowid
             if rivals := rivals_row(crawl, booking.decision):
@@ -233,8 +236,10 @@ class Journal:
             yield cursor
 
     @contextmanager
-    def transaction(self, crawl: Crawl | None = None) -> Iterator[sqlite3.Cursor]:
-        """Save what is written inside, at once if the journal is durable.
+    def transaction(
+        self, crawl: Crawl | None = None, *, waits: bool = False
+    ) -> Iterator[sqlite3.Cursor]:
+        """Save what is written inside, at once if the journal is durable and it does not wait.
 
         If that fails, all is undone since the last commit.
         """
@@ -246,7 +251,7 @@ class Journal:
         except BaseException:
             self._undo()
             raise
-        if self._is_durable:
+        if self._is_durable and not waits:
             self.commit()
 
     def commit(self) -> None:
@@ -296,24 +301,15 @@ class Journal:
     def _write_new(self, cursor: sqlite3.Cursor, crawl: Crawl) -> Written:
         """Save what is new or has changed; return what is saved then."""
         old, new, store = self._written, _written(crawl), crawl.store
-        if (old.samples, old.urls, old.hosts) != (new.samples, new.urls, new.hosts):
-            texts = (
-                store.anchors.since(old.samples),
-                store.closure.urls[old.urls :],
-                store.hosts.names[old.hosts :],
-            )
-            cues = store.cues.since(old.samples)
-            packed = cues.codes.astype("<u4").tobytes(), cues.counts.astype("<u2").tobytes()
-            cursor.execute(
-                "INSERT INTO batch (samples, anchors, urls, hosts, cues, counts) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                (store.saved(old.samples).tobytes(), *map(json.dumps, texts), *packed),
-            )
         rules = enumerate(crawl.policy.rules[old.rules :], old.rules)
         cursor.executemany(
             "INSERT INTO split VALUES (?, ?, ?, ?, ?, ?)",
             [(number, self.steps, leaf, *split) for number, (leaf, split) in rules],
         )
+        if not self._is_durable:
+            return new
+        if (old.samples, old.urls, old.hosts) != (new.samples, new.urls, new.hosts):
+            self._write_links(cursor, store)
         names = store.names.since(old.names)
         cursor.executemany("INSERT OR IGNORE INTO name VALUES (?, ?)", names)
         changed = [
@@ -329,6 +325,21 @@ class Journal:
             changed.append((f"{DESCRIBED} {old.revised}", bytes(store.revised[old.revised :])))
         cursor.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", changed)
         return new
+
+    def _write_links(self, cursor: sqlite3.Cursor, store: SampleStore) -> None:
+        old = self._written
+        texts = (
+            store.anchors.since(old.samples),
+            store.closure.urls[old.urls :],
+            store.hosts.names[old.hosts :],
+        )
+        cues = store.cues.since(old.samples)
+        packed = cues.codes.astype("<u4").tobytes(), cues.counts.astype("<u2").tobytes()
+        cursor.execute(
+            "INSERT INTO batch (samples, anchors, urls, hosts, cues, counts) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (store.saved(old.samples).tobytes(), *map(json.dumps, texts), *packed),
+        )
 
 
 def _check(database: Database, directory: Path, identity: Mapping[str, str]) -> None:

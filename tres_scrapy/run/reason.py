@@ -6,6 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -303,6 +304,7 @@ def phrase_of(parts: Sequence[LinkPart]) -> str:
     return ", ".join([*good[:most], *against])
 
 
+@lru_cache(maxsize=64)  # an item and the file of the run explain the same choice
 def parts_of(said: LinkEvidence, names: Names) -> list[LinkPart]:
     """Return the strongest parts for a link, then those against it, each strongest first."""
     words, (where, others) = _url_parts(said), _other_parts(said)

@@ -72,8 +72,8 @@ def judge_pages(
     """Read pages and judge them in one batch; `pdfs` reads those that are PDFs.
 
     With `contexts`, read the words around their links too; with `words`, all that the links say.
-    `begin` receives the number of each page before it is read, and None after the last. `content`
-    names further fields to read of relevant pages.
+    `begin` receives the number of each page before it is read, and again before what is known of it
+    is completed; None after the last. `content` names further fields to read of relevant pages.
     """
     readings = []
     for number, source in enumerate(sources):
@@ -86,10 +86,12 @@ def judge_pages(
             readings.append(_page(source, limits, contexts=contexts, places=words is not None))
     begin(None)
     judged = pack.judge([each.page for each in readings])
-    return [
-        _completed(pack, reading, each, words, content)
-        for reading, each in zip(readings, judged, strict=True)
-    ]
+    completed = []
+    for number, (reading, each) in enumerate(zip(readings, judged, strict=True)):
+        begin(number)
+        completed.append(_completed(pack, reading, each, words, content))
+    begin(None)
+    return completed
 
 
 def _completed(

@@ -9,6 +9,7 @@ Messages are pickled, because both ends of the pipes are this program.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import pickle
 import signal
@@ -32,8 +33,11 @@ from tres_scrapy.topic.pack import Judged, OwnJudge, load_packs
 from tres_scrapy.url.message import TresError, plainly
 
 LONGEST_CHARACTER = 4  # bytes
-PATIENCE = 60.0  # seconds for one batch; the slowest known page takes 4 s
+READING = 5.0  # seconds of the processor for one page
+PATIENCE = 60.0  # seconds without a sign of life, in which one page is read or the model computes
 OWN_PATIENCE = 600.0  # with a function of the user's own, which may ask a service
+
+logger = logging.getLogger(__name__)
 
 
 class WorkerError(TresError):
@@ -43,12 +47,14 @@ class WorkerError(TresError):
 class PageError(TresError):
     """Raised when a batch of pages could not be judged; the message gives the reason.
 
-    `page` is the number of the page that was being read, if that is the reason.
+    `page` is the number of the page that was being read, if that is the reason; `is_slow` is
+    whether it took too long.
     """
 
-    def __init__(self, message: str, page: int | None = None) -> None:
+    def __init__(self, message: str, page: int | None = None, *, is_slow: bool = False) -> None:
         super().__init__(message)
         self.page = page
+        self.is_slow = is_slow
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class Task:
     content: tuple[str, ...] = ()
     own_judge: str | None = None
     more_packs: tuple[Path, ...] = ()  # of further topics
+    reading: float = READING
 
     @property
     def packs(self) -> tuple[Path, ...]:
@@ -114,24 +121,36 @@ class Worker:
         self._process = self._start()
 
     def __call__(self, sources: Sequence[Source]) -> list[Judged]:
-        """Return the results for a batch.
+        """Return the results for a batch, tried once more if something else killed the process.
 
         Raise PageError if the batch fails, WorkerError if the process cannot be restarted.
         """
+        answer = self._try(sources)
+        if answer is None and not self._is_late and self._process.returncode == -signal.SIGKILL:
+            logger.warning("The process that judges pages was killed: it judges them once more")
+            answer = self._try(sources)
+        if answer is None:
+            is_slow = self._process.returncode == -signal.SIGPROF
+            limit = self._task.reading if is_slow else self._patience
+            reason = f"took more than {limit:g} s" if self._is_late or is_slow else "ended"
+            message = f"the process that judges pages {reason}"
+            raise PageError(message, self._page, is_slow=is_slow)
+        if isinstance(answer, str):
+            raise PageError(answer)
+        return answer
+
+    def _try(self, sources: Sequence[Source]) -> list[Judged] | str | None:
+        """Return the results or an error of the judge, None if the process has ended."""
         if self._process.poll() is not None:
             self.close()
             self._process = self._start()
             self.wait()
         self._is_late = False
         try:
-            answer = self._ask([self._cut(source) for source in sources])
+            return self._ask([self._cut(source) for source in sources])
         except (OSError, EOFError, pickle.UnpicklingError):
             self._process.wait()
-            reason = f"took more than {self._patience:g} s" if self._is_late else "ended"
-            raise PageError(f"the process that judges pages {reason}", self._page) from None
-        if isinstance(answer, str):
-            raise PageError(answer)
-        return answer
+            return None
 
     def wait(self) -> None:
         """Wait until the process has loaded the model; raise WorkerError if it has ended."""
@@ -225,8 +244,13 @@ def _work(input_: BinaryIO, output: BinaryIO) -> None:
         pickle.dump(answer, output, pickle.HIGHEST_PROTOCOL)
         output.flush()
 
+    def begin(number: int | None) -> None:
+        # SIGPROF ends the process, whatever code it runs
+        signal.setitimer(signal.ITIMER_PROF, 0 if number is None else task.reading)
+        send(number)
+
     try:
-        judge = task.load(send)
+        judge = task.load(begin)
     except TresError as error:
         send(str(error))
         sys.exit(1)

@@ -1,0 +1,151 @@
+"""What each part of the agent brings: TRES without its tree, network, link model or host values.
+
+    python benchmarks/parts.py [--data FOLDER --models FOLDER] [--seeds 1 2 3] [--pages 500]
+
+Crawls are simulated, one request at a time, without MAX: of the generated web and, with --data, of
+the sites in sites.warc.gz with the labels sites-TOPIC.txt, from their directory. --models holds the
+packs; `course` is not in this repository (see real_webs.py). Printed are relevant pages by the
+web's labels, means over the seeds (lowest); a seed of the generated web is another web.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.agent.link_learner import LinkLearner
+from tres_scrapy.agent.policy import Decision
+from tres_scrapy.agent.policy_inputs import Kind, PolicyInputs
+from tres_scrapy.agent.q_learner import QLearner, Valued
+from tres_scrapy.agent.tres import TresPolicy
+from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.feature import LINK
+from tres_scrapy.frontier.ledger import Availability
+from tres_scrapy.frontier.sampling import Representatives
+from tres_scrapy.lab.simulation import World
+
+Values = NDArray[np.float32]
+
+
+class ByLink(QLearner):
+    """Takes P(relevant) of a link for its value; learns nothing."""
+
+    def rate(self, rows: Rows, x: Values | None = None, bonus: Values | float = 0.0) -> Valued:
+        """Return P(relevant), and with the bonus."""
+        assert x is not None
+        return Valued(x[:, LINK], x[:, LINK] + bonus)
+
+    def learn(self) -> float | None:
+        """Take no step."""
+        return None
+
+
+class WithoutNetwork(TresPolicy):
+    """Chooses by the link model and what hosts may still bring."""
+
+    def _make_learner(self, setup: PolicyInputs) -> QLearner:
+        return ByLink(self._store, self.features, setup, self._random, prior=True)
+
+
+class WithoutTree(TresPolicy):
+    """Rates the links with the highest P(relevant) only, none that leaves represent."""
+
+    def _select_link(
+        self, links: LinkLearner, drawn: Representatives, available: Availability
+    ) -> Decision | None:
+        listed = len(self._best.ready(available))
+        fewer = Representatives(*(each[:0] if listed else each for each in drawn))
+        return super()._select_link(links, fewer, available)
+
+
+class NoHosts(LinkLearner):
+    """Rates links without what their answers teach of their hosts."""
+
+    def bonus(self, rows: Rows) -> Values:
+        """Return zeros."""
+        return np.zeros(len(rows), dtype=np.float32)
+
+
+class WithoutHosts(TresPolicy):
+    """Chooses without what hosts may still bring."""
+
+    def _make_links(self, setup: PolicyInputs) -> LinkLearner:
+        return NoHosts(self._store, setup.links, setup.seed, setup.link_prior)
+
+
+PARTS: Final = {
+    "network": WithoutNetwork,
+    "tree": WithoutTree,
+    "hosts": WithoutHosts,
+}
+ALL, LINKS = "(nothing)", "link model"
+POLICIES.update(
+    {f"without_{name}": Kind(policy, reads_cues=True) for name, policy in PARTS.items()}
+)
+
+
+def webs(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the name of each web and topic, and its settings."""
+    for topic in ("food", "hardware", "sports"):
+        yield f"generated {topic}", {"TRES_WEB": "synthetic", "TRES_TOPIC": topic}
+    if options.data:
+        for topic in ("food", "sports", "course", "hardware"):
+            yield (
+                f"sites {topic}",
+                {
+                    "TRES_WEB": "recorded",
+                    "TRES_TOPIC": topic,
+                    "TRES_WEB_DATA": options.data / "sites.warc.gz",
+                    "TRES_WEB_LABELS": options.data / f"sites-{topic}.txt",
+                    "TRES_SEED": "http://directory.test/",
+                    "TRES_MODELS": options.models,
+                },
+            )
+
+
+def crawl(world: World, settings: dict[str, object], without: str) -> int:
+    """Crawl without a part; return the number of relevant pages."""
+    policy = f"without_{without}" if without in PARTS else "tres"
+    some = {"TRES_POLICY": policy, "TRES_LINK_MODEL": int(without != LINKS)}
+    return world.crawl(Config.from_settings(settings | some)).relevant
+
+
+def main() -> None:
+    """Print a row for each web and topic."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--models", type=Path)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--pages", type=int, default=500)
+    options = parser.parse_args()
+    columns = [ALL, *PARTS, LINKS]
+    print(f"| without | {' | '.join(columns)} |")
+    print("|---" * (len(columns) + 1) + "|")
+    for name, web in webs(options):
+        found: dict[str, list[int]] = {without: [] for without in columns}
+        for seed in options.seeds:
+            settings = web | {
+                "TRES_RANDOM_SEED": seed,
+                "TRES_WEB_SEED": seed,
+                "TRES_PAGES": options.pages,
+                "TRES_MAX_PER_DOMAIN": "none",
+            }
+            world = World(Config.from_settings(settings), user_agent="tres")
+            for without in columns:
+                found[without].append(crawl(world, settings, without))
+        cells = [f"{np.mean(runs):.0f} ({min(runs)})" for runs in found.values()]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Writes the folder: index, pages of sites and a search page, which load nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import shutil
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tres_scrapy.publish.collection import Collection, Site, read_collection, shortened
+from tres_scrapy.publish.interval import percent_with_interval
+from tres_scrapy.publish.site_map import SIDE, draw
+from tres_scrapy.report.crawl_report import web_link
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_path import PART
+from tres_scrapy.url.message import TresError, plural
+
+ON_A_PAGE: Final = 200  # pages of a site
+BEST: Final = 12  # pages on the index: the best of as many sites
+INDEX_LEAD: Final = 120  # characters of a lead that are searched
+MARK: Final = "tres-publish.txt"  # in a folder that tres publish has written
+MARKED: Final = "Written by tres publish, which replaces this folder.\n"
+
+
+def publish(record: Record, folder: Path) -> int:
+    """Write the folder of a crawl and return the number of its pages.
+
+    It replaces an older folder of its own only when it is complete. Raise TresError if something
+    else is there.
+    """
+    if folder.is_symlink() or (folder.exists() and not _is_own(folder)):
+        raise TresError(f"{folder} exists and is not of tres publish: give another folder")
+    collection = read_collection(record)
+    part = folder.with_name(f"{folder.name}{PART}")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    for name, text in _pages(collection):
+        (part / name).write_bytes(text.encode(errors="replace"))  # a title may hold a surrogate
+    (part / MARK).write_text(MARKED, encoding="utf-8")
+    if folder.exists():
+        shutil.rmtree(folder)
+    part.rename(folder)
+    return len(collection.pages)
+
+
+def _is_own(folder: Path) -> bool:
+    return folder.is_dir() and ((folder / MARK).is_file() or not any(folder.iterdir()))
+
+
+def _pages(collection: Collection) -> list[tuple[str, str]]:
+    """Return the names and texts of the files."""
+    environment = Environment(
+        loader=PackageLoader("tres_scrapy", "publish"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    script = files(__package__).joinpath("search.js").read_text(encoding="utf-8")
+    common: dict[str, Any] = {
+        "collection": collection,
+        "file_of": file_of,
+        "web_link": web_link,
+        "share": percent_with_interval,
+        "plural": plural,
+    }
+
+    def render(template: str, **values: Any) -> str:
+        return environment.get_template(f"{template}.html.jinja").render(**common, **values)
+
+    best = [site.pages[0] for site in collection.sites[:BEST]]
+    found = [("index.html", render("index", best=best, map=draw(collection), side=SIDE))]
+    for site in collection.sites:
+        for part in range(parts_of(site)):
+            shown = site.pages[part * ON_A_PAGE : (part + 1) * ON_A_PAGE]
+            text = render("site", site=site, pages=shown, part=part, parts=parts_of(site))
+            found.append((file_of(site, part), text))
+    found.append(
+        (
+            "search.html",
+            render(
+                "search",
+                index=_index(collection),
+                script=Markup(script),  # noqa: S704 - our own
+                hash=_hash(script),
+            ),
+        )
+    )
+    return found
+
+
+def file_of(site: Site, part: int = 0) -> str:
+    """Return the name of the file with a part of the pages of a site."""
+    return f"site-{site.number}.html" if part == 0 else f"site-{site.number}-{part + 1}.html"
+
+
+def parts_of(site: Site) -> int:
+    """Return into how many files the pages of a site are divided."""
+    return -(-len(site.pages) // ON_A_PAGE)
+
+
+def _index(collection: Collection) -> Markup:
+    """Return what is searched as JSON that cannot close its script element."""
+    found = [
+        [page.title, web_link(page.url), page.site, shortened(page.lead, INDEX_LEAD)]
+        for page in collection.pages
+    ]
+    text = json.dumps(found, ensure_ascii=True, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - no character of HTML is left
+
+
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
