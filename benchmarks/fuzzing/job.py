@@ -183,6 +183,7 @@ def _written_job(directory: Path, spider: OwnSpider) -> list[bytes]:
     for number in range(STEPS):
         _step(crawl, job, spider, number)
         if number == STEPS - 4:  # later steps are in the write-ahead log only
+            journal.commit()
             journal.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     decision = crawl.next()
     assert decision is not None

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.config.limit import FrontierLimits, ScopeOptions
+from tres_scrapy.frontier import admission
 from tres_scrapy.frontier.admission import Outlinks, Scope, directory_of, refused_links
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.recovery import restore_samples
@@ -139,3 +140,17 @@ def test_pages_of_unknown_language_pass():
     scope = Scope.of(ScopeOptions(languages=("de", "en")))
     assert [scope.reads(language) for language in ("en", "de", "", "fr")] == [True] * 3 + [False]
     assert Scope.of(ScopeOptions(max_depth=1)).reads("fr")
+
+
+def test_texts_of_a_domain_are_bounded(monkeypatch):
+    monkeypatch.setattr(admission, "MAX_TEXT", 60)
+    other = "http://other.test/"
+    store = store_of()
+    add(store, NO_PARENT, SEED, other)
+    first = finish(store, SEED)
+    links = [f"http://a.test/{i:06}" for i in range(4)]  # 20 characters each
+    assert add(store, first, other, *links) == [other, *links[:3]]
+    assert add(store, first, links[3], links[0]) == []
+    assert add(store, finish(store, other), links[3]) == [links[3]]
+    assert refused_links(store.admission.taken_counts()) == {"links_of_domain": 3}
+    assert not store.admission.taken_counts()

@@ -156,3 +156,10 @@ def test_elements_without_end_are_read_in_part(monkeypatch):
     monkeypatch.setattr(sitemap, "MAX_EVENTS", 20)
     body = f"<urlset>{'<a/>' * 20}<url><loc>{URL}</loc></url></urlset>"
     assert not read_sitemap(body.encode(), URL).links
+
+
+def test_links_of_a_sitemap_are_bounded():
+    urls = "".join(f"<url><loc>http://a.test/{i}{'x' * 1_900}</loc></url>" for i in range(50))
+    page = read_sitemap(f"<urlset>{urls}</urlset>".encode(), "http://a.test/sitemap.xml")
+    assert len(page.links) == len(page.places) == len(page.contexts) == 34
+    assert page.links_cut == 16

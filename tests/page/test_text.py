@@ -461,3 +461,13 @@ def test_long_international_host_is_read():
     host = "\u4e2d" * 10 + "." + "caf\u00e9" * 6
     page = read_page(f"<a href='http://{host}.test/x?a//{'b' * 300}'>x</a>", "http://a.test/")
     assert page.links[0].url.startswith("http://xn--")
+
+
+def test_links_of_a_page_are_bounded():
+    long = f"http://a.test/{'x' * 1_900}"
+    links = "".join(f"<a href={i}>food</a>" for i in range(1_200))
+    page = read_page(f"<base href={long}/>{links}", "http://a.test/")
+    assert sum(len(link.url) + len(link.anchor) for link in page.links) <= 64 * 1024
+    assert len(page.links) == 34
+    assert page.links_cut == 1_200 - 34
+    assert read_page(links, "http://a.test/").links_cut == 200

@@ -6,14 +6,13 @@ import pytest
 from conftest import DATA
 from walls import TEMPLATES, walls
 
-from tres_scrapy.page.document_file import Unreadable, read_records
 from tres_scrapy.page.kind import is_soft_404
 from tres_scrapy.page.text import read_page
 from tres_scrapy.page.wall import WALLS, wall_of
 
 URL = "http://a.test/"
 MOST_FALSE_ALARMS = 0.001
-REAL = ["pages.jsonl.xz", "university.jsonl.xz", "sites.warc.gz"]
+REAL = ["pages.jsonl.xz", "university.jsonl.xz"]
 LINKS = "".join(f"<li><a href=/{i}>Recipe {i}</a>" for i in range(30))
 STORY = "We baked bread and ate it with cheese by the sea. " * 40
 
@@ -58,11 +57,6 @@ def test_every_wall_is_explained():
 
 
 def real_pages(path):
-    if path.suffix == ".gz":
-        for record in read_records(path):
-            if not isinstance(record, Unreadable) and "html" in record:
-                yield record.get("url") or URL, record["html"]
-        return
     with lzma.open(path) as file:
         for row in map(json.loads, file):
             yield row["url"] or URL, row["html"]

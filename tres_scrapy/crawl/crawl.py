@@ -14,7 +14,7 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.crawl.verdict import FAILURE_REWARD, FOREIGN, Revision, Verdicts, reward_of
-from tres_scrapy.frontier.admission import NO_LINKS, OUT_OF_SCOPE, Outlinks
+from tres_scrapy.frontier.admission import NO_LINKS, OF_PAGE, OUT_OF_SCOPE, Outlinks
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.ledger import ANY_HOST, Availability
@@ -334,8 +334,7 @@ class Crawl:
     def _add(self, parent: int, links: Outlinks, *, is_answer: bool = False) -> Rows:
         """Add outlinks to the frontier, count those that the scope refuses, and return the rows."""
         rows = self.store.add(parent, links, is_answer=is_answer)
-        if self.store.admission.scope is not None:
-            self.counts.update(self.store.admission.scope.taken_counts())
+        self.counts.update(self.store.admission.taken_counts())
         return rows
 
     def _next_of(self, queue: FrontierQueue, available: Availability) -> Decision | None:
@@ -357,6 +356,8 @@ class Crawl:
     def _count_kind(self, judged: Judged) -> None:
         """Count copies, pages in languages that are not wanted or that the pack does not know."""
         language = judged.page.language
+        if judged.page.links_cut:
+            self.counts[OUT_OF_SCOPE + OF_PAGE] += judged.page.links_cut
         if judged.is_copy:
             self.counts["duplicates"] += 1
         if judged.is_foreign:

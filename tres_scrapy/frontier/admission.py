@@ -20,6 +20,8 @@ NO_ACTIONS: Final[NDArray[np.float32]] = np.zeros((0, 3), dtype=np.float32)
 NO_CUES: Final = silent(0)
 # Rules by which links are not fetched, by the name of their setting
 AT_MAX, FAILED, RESTED = "max_per_domain", "max_failures", "max_rests"
+OF_PAGE, OF_DOMAIN = "links_of_page", "links_of_domain"  # limits that leave links out
+MAX_TEXT: Final = 50_000_000  # characters of new URLs and anchor texts that a domain's pages bring
 OUT_OF_SCOPE: Final = "out_of_scope/"  # prefix in the counts of a crawl, followed by the rule
 _DIGITS: Final = re.compile(r"\d+")
 
@@ -248,6 +250,27 @@ class Admission:
         self._closure = closure
         self._hosts = hosts
         self._ledger = ledger
+        self._texts: Counter[int] = Counter()  # characters kept since the start, by domain
+        self._cut: Counter[str] = Counter()
+
+    def within_share(self, domain: int, links: Outlinks, kept: list[int]) -> list[int]:
+        """Return those of the `kept` links of a domain's page whose texts it may still add.
+
+        A site could fill the disk with long URLs that nothing will ever fetch.
+        """
+        urls, anchors = links.urls, links.anchors
+        new = [0 if self._closure.knows(urls[i]) else len(urls[i]) + len(anchors[i]) for i in kept]
+        total = np.cumsum([0, *new])
+        fit = int(np.searchsorted(total, MAX_TEXT - self._texts[domain], side="right")) - 1
+        self._texts[domain] += int(total[fit])
+        self._cut[OUT_OF_SCOPE + OF_DOMAIN] += len(kept) - fit
+        return kept[:fit]
+
+    def taken_counts(self) -> Counter[str]:
+        """Return how many links were left out since the last call, by stat name."""
+        counts = +self._cut
+        self._cut.clear()
+        return counts if self.scope is None else counts + self.scope.taken_counts()
 
     def admit(
         self, urls: Sequence[str], hosts: Sequence[str], depth: int | None, room: int

@@ -90,6 +90,8 @@ class SampleStore(Table):
         hosts = [host_of(url) for url in urls]
         depth = None if parent == NO_PARENT else path.length
         kept = self.admission.admit(urls, hosts, depth, self.ledger.limits.pending - self.pending)
+        if parent != NO_PARENT:
+            kept = self.admission.within_share(int(self["domain"][parent]), links, kept)
         where = self.extend(len(kept))
         static = self["static"][where]
         static[:, feature.STATE] = path.features

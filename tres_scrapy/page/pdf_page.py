@@ -14,7 +14,15 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
 from tres_scrapy.page.place import WORDS, Place, tokenise
 from tres_scrapy.page.robots import US, Permission, permission_of
-from tres_scrapy.page.text import CONTEXT_WORDS, LIMITS, MAX_TITLE_LENGTH, Link, Page, resolve
+from tres_scrapy.page.text import (
+    CONTEXT_WORDS,
+    LIMITS,
+    MAX_TITLE_LENGTH,
+    Link,
+    Page,
+    bounded,
+    resolve,
+)
 from tres_scrapy.url.message import plainly
 
 if TYPE_CHECKING:
@@ -100,14 +108,16 @@ def read_document(
         first, last = tokenise(before), tokenise(after)
         contexts.append(" ".join(first[-CONTEXT_WORDS:] + last[:CONTEXT_WORDS]))
         places.append(Place((*first[-WORDS:], *last[:WORDS]), path=PATH))
+    kept = bounded(links.values())
     return Page(
         url,
         title,
         text,
-        tuple(links.values()),
+        kept,
         detect_language(text),
-        contexts=tuple(contexts),
-        places=tuple(places),
+        contexts=tuple(contexts[: len(kept)]),
+        places=tuple(places[: len(kept)]),
+        links_cut=len(links) - len(kept),
         may_be_kept=permission.keep,
         content_type=PDF,
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lxml import etree
 
 from tres_scrapy.page.place import WORDS, Place, tokenise
-from tres_scrapy.page.text import LIMITS, Link, Page, resolve
+from tres_scrapy.page.text import LIMITS, Link, Page, bounded, resolve
 from tres_scrapy.url.canonical import domain_of
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def read_sitemap(
     if len(ranked) > limits.links:
         ranked.sort(key=lambda pair: pair[1].month, reverse=True)
         ranked.sort(key=lambda pair: not has_keyword(pair[0]))
-    kept = ranked[: limits.links]
-    links = tuple(Link(target, entry.title[: limits.anchor]) for target, entry in kept)
+    links = bounded(Link(to, entry.title[: limits.anchor]) for to, entry in ranked[: limits.links])
+    kept = ranked[: len(links)]
     words = [tokenise(entry.text)[:WORDS] for _, entry in kept]
     changed = [_changed(entry.month) for _, entry in kept]
     around = [(*said, *when) for said, when in zip(words, changed, strict=True)]
@@ -84,6 +84,7 @@ def read_sitemap(
         contexts=tuple(map(" ".join, words)),
         places=tuple(Place(each, path=(kind,)) for each in around),
         content_type=kind,
+        links_cut=len(ranked) - len(links),
     )
 
 

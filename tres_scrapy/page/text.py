@@ -103,6 +103,7 @@ STOP_WORDS: Final = frozenset(
 
 
 LIMITS: Final = ReadingLimits()
+MAX_TEXT: Final = 64 * 1024  # characters of the URLs and anchor texts of a page
 
 
 class Link(NamedTuple):
@@ -127,6 +128,7 @@ class Page:
     may_be_kept: bool = True  # unless the page says noindex, and that is obeyed
     content_type: str = HTML
     feeds: tuple[str, ...] = ()  # RSS and Atom feeds that it names
+    links_cut: int = 0  # links that were left out: they are too many or too long
 
 
 def read_page(
@@ -156,7 +158,7 @@ def read_page(
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
     nested = {node.mem_id for node in tree.css(NESTED)}
     found = list(_outlinks(tree, url, wanted)) if permission.follow else []
-    links = _links(found, url, limits, nested)
+    links, number = _links(found, url, limits, nested)
     nodes = [(target, node.mem_id) for target, node in found]
     canonical = _canonical(tree, url)
     feeds = _feeds(tree, url) if permission.follow else ()
@@ -178,7 +180,7 @@ def read_page(
     own = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, own or declared) if language else ""
     rest = (code, around, standing, canonical, permission.keep)
-    return Page(url, title, text, links, *rest, feeds=feeds)
+    return Page(url, title, text, links, *rest, feeds=feeds, links_cut=number - len(links))
 
 
 def _permission(tree: LexborHTMLParser, robots: Sequence[str], crawler: str) -> Permission:
@@ -226,18 +228,37 @@ def _links(
     url: str,
     limits: ReadingLimits,
     nested: Container[int],
-) -> tuple[Link, ...]:
-    """Return the links of a page; those `nested` in another have no text of their own."""
+) -> tuple[tuple[Link, ...], int]:
+    """Return the first links of a page, and the number of its links.
+
+    Those `nested` in another have no text of their own.
+    """
     itself = canonicalise(url)
     anchors: dict[str, str] = {}
+    more: set[str] = set()
     for target, node in found:
-        if target == itself or (target not in anchors and len(anchors) == limits.links):
+        if target == itself:
+            continue
+        if target not in anchors and len(anchors) == limits.links:
+            more.add(target)
             continue
         text = anchors.get(target, "")
         if not text and node.mem_id not in nested:
             text = _anchor(node)[: limits.anchor]
         anchors[target] = text
-    return tuple(Link(target, anchor) for target, anchor in anchors.items())
+    links = bounded(Link(target, anchor) for target, anchor in anchors.items())
+    return links, len(anchors) + len(more)
+
+
+def bounded(links: Iterable[Link]) -> tuple[Link, ...]:
+    """Return the first links, whose URLs and texts together have MAX_TEXT characters at most."""
+    room, kept = MAX_TEXT, []
+    for link in links:
+        room -= len(link.url) + len(link.anchor)
+        if room < 0:
+            break
+        kept.append(link)
+    return tuple(kept)
 
 
 def _placed(
