@@ -15,7 +15,8 @@ MEANINGS: Final[dict[str, tuple[str, dict[str, str]]]] = {  # of each table and 
         "spider, "
         "output, started, starts (when it was started and each time it was resumed), written "
         "(when the "
-        "curve was last brought up to date), changed (the settings that are not the default). At "
+        "curve was last brought up to date), changed (the settings that are not the default), "
+        "forgotten (JSON: URLs and sites that [tres forget](forget.md) took out). At "
         "the "
         "end also ended, reason, left (links without a page, by rule), gone (hosts given up) and "
         "labels "
@@ -35,7 +36,8 @@ MEANINGS: Final[dict[str, tuple[str, dict[str, str]]]] = {  # of each table and 
             "domain": "registrable domain of the URL that answered",
             "title": "the first 300 characters",
             "anchor": "the first 300 characters of the text of the link",
-            "kind": "`page`, `query`, `data` (an answer that the spider used), or why there was "
+            "kind": "`page`, `query`, `data` (an answer that the spider used), "
+            "`forgotten`, or why there was "
             "no page",
             "relevant": "the verdict",
             "copy": "whether it has the text of an earlier page",

@@ -35,6 +35,8 @@ GUESTS = (  # only what is named here knows them
     "surface",
     "lab",
     "publish",
+    "forget",
+    "mcp_server",
 )
 PURE = {"url", "config", "page", "links", "frontier", "topic", "agent", "crawl", "run", "report"}
 ROOT = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}
@@ -49,6 +51,8 @@ COMMANDS = {
     "refresh.py": {"refresh"},
     "surface.py": {"surface"},
     "publish.py": {"publish"},
+    "forget.py": {"forget"},
+    "mcp.py": {"mcp_server"},
 }
 
 

@@ -79,7 +79,7 @@ def test_requirements_are_core_and_extras_of_the_crawl(declared):
     assert requirements(lines) == declared[""] | {
         name: bounds
         for extra in EXTRAS
-        if extra not in {"cluster", "scrapyd"}  # Ray is large; a server needs no client
+        if extra not in {"cluster", "mcp", "scrapyd"}  # Ray is large; a crawl needs no client
         for name, bounds in declared[extra].items()
     }
 

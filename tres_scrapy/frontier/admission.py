@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -63,6 +63,7 @@ class Closure:
         self._numbers: dict[str, int] = {}
         self._passing: dict[str, int] = {}  # redirect URL: its LEASED row
         self._closed = Table(np.dtype([("closed", "?")]))
+        self._refuses: Callable[[str], bool] | None = None
 
     def number_of(self, url: str) -> int:
         """Return the number of a URL; a new URL gets the next number."""
@@ -77,7 +78,9 @@ class Closure:
         return url in self._numbers
 
     def is_closed(self, url: str) -> bool:
-        """Return whether a URL is fetched or being fetched."""
+        """Return whether a URL is fetched or being fetched, or must not be."""
+        if self._refuses is not None and self._refuses(url):
+            return True
         number = self._numbers.get(url)
         return number is not None and bool(self._closed["closed"][number])
 
@@ -88,6 +91,11 @@ class Closure:
     def close(self, numbers: NDArray[np.integer] | int) -> None:
         """Note that the URLs of these numbers are fetched or being fetched."""
         self._closed["closed"][numbers] = True
+
+    def refuse(self, refuses: Callable[[str], bool]) -> None:
+        """Close the URLs, known and new ones, that must not be fetched."""
+        self._refuses = refuses
+        self.close(np.array([n for n, url in enumerate(self.urls) if refuses(url)], np.int64))
 
     def reopen(self, number: int) -> None:
         """Note that the URL of this number is to be fetched again."""

@@ -29,6 +29,7 @@ from tres_scrapy.frontier.store import REVISED, SAVED, Eligibility, SampleStore,
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run.database import Database
+from tres_scrapy.run.forgotten import FORGOTTEN, Forgotten
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import (
     COUNTS,
@@ -77,6 +78,8 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     if crawl.scout is not None:
         _restore_scout(crawl, crawl.scout, steps, int(state.get(SCOUTED, b"0")))
     store.closure.restore_passed(np.frombuffer(_joined(state, PASSED), np.int64))
+    if any(forgotten := Forgotten.read(database)):
+        store.closure.refuse(forgotten.covers)
     restore_given_up(store, np.frombuffer(_joined(state, GIVEN_UP), np.int64))
     _restore_revisions(crawl, state)
     restore_links(store, linked)
@@ -180,7 +183,7 @@ def _steps(database: Database) -> Steps:
 
 def _learned(steps: Steps) -> Past:
     """Return the bookings that the policy has learned from."""
-    learned = np.array([kind != DATA for kind in steps.kinds], dtype=np.bool_)
+    learned = np.array([kind not in {DATA, FORGOTTEN} for kind in steps.kinds], dtype=np.bool_)
     return Past._make(column[learned] for column in steps.past)
 
 

@@ -1,0 +1,1 @@
+"""A guest: takes pages out of every file of a run."""

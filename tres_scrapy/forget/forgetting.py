@@ -1,0 +1,111 @@
+"""Forgets pages of a run: first the refusal, then the files, last the file of the run.
+
+A kill at any moment leaves a state from which the same call completes the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+from tres_scrapy.forget.file import FORGETTERS, forget_records
+from tres_scrapy.forget.scrub import plan, scrub
+from tres_scrapy.report.crawl_report import write_report
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_path import REPORT
+from tres_scrapy.run.database import Access, Database
+from tres_scrapy.run.forgotten import Forgotten
+from tres_scrapy.run.run_file import NAME, SCHEMA
+from tres_scrapy.topic.topic_folder import TopicFolder, find_folder
+from tres_scrapy.topic.topic_learner import learn_answers
+from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.message import TresError, printable
+from tres_scrapy.url.whole_file import whole_file
+
+ANOTHER = "the crawl runs, or has not ended: stop it first"
+
+
+def wanted_of(text: str) -> Forgotten:
+    """Return what a URL or the name of a site stands for; raise TresError for another text."""
+    if text.lower().startswith(("http://", "https://")):
+        url = canonicalise(text)
+        if url is not None:
+            return Forgotten(urls=frozenset({url}))
+    site = text.lower().strip(".")
+    if "." in site and "/" not in site and canonicalise(f"http://{site}/") == f"http://{site}/":
+        return Forgotten(sites=frozenset({site}))
+    raise TresError(f"{text!r} must be a URL, or a site such as example.org")
+
+
+def forget(path: Path, wanted: Forgotten, say: Callable[[str], None]) -> None:
+    """Forget pages of the run whose file is `path`; `say` gets a line for each thing done.
+
+    Raise TresError, and change nothing, if the crawl runs.
+    """
+    with closing(SCHEMA.open(path, Access.EXCLUSIVE)) as database:
+        meta = dict(database.execute("SELECT name, value FROM meta").fetchall())
+        if int(meta.get("shards", 1)) > 1:
+            raise TresError(f"{path} is of a crawl in shards: forget cannot change it")
+        if path.name != NAME and "ended" not in meta:
+            raise TresError(f"{path}: {ANOTHER}")
+        for url in _delivered(database, wanted):
+            say(f"delivered before: {printable(url)}")
+        forgotten = plan(database, wanted)
+        for line in _files(Path(meta.get("output", "")), database, forgotten):
+            say(line)
+        for line in _topic(path, forgotten):
+            say(line)
+        say(f"{path}: {scrub(database, forgotten)} forgotten in all")
+    report = path.with_suffix(REPORT)
+    if report.is_file():
+        with Record(path) as record:
+            write_report(record, report)
+        say(f"{report}: written again")
+
+
+def _delivered(database: Database, wanted: Forgotten) -> list[str]:
+    """Return the URLs of relevant pages, whose items pipelines and feeds have had."""
+    found = database.execute("SELECT url, ifnull(final_url, url) FROM page WHERE relevant")
+    return [url for url, final in found.fetchall() if wanted.covers(url) or wanted.covers(final)]
+
+
+def _files(output: Path, database: Database, forgotten: Forgotten) -> Iterator[str]:
+    """Yield a line for each file beside the output."""
+    stem = output.name.removesuffix(".jsonl")
+    for ending, forgetter in FORGETTERS.items():
+        path = output.parent / f"{stem}{ending}"
+        if path.is_file():
+            yield f"{path}: {forgetter(path, forgotten)} taken out"
+    query = "SELECT value FROM setting WHERE name = 'TRES_WARC_FILE'"
+    for (value,) in database.execute(query).fetchall():
+        if value and Path(value).is_file():
+            yield f"{value}: {forget_records(Path(value), forgotten)} taken out"
+
+
+def _topic(run: Path, forgotten: Forgotten) -> Iterator[str]:
+    """Take pages and answers out of a topic from keywords, and fit it again."""
+    try:
+        folder = find_folder(run.parent if run.name == NAME else run)
+    except TresError:
+        return  # a trained topic
+    count = _forget_kept(folder, forgotten)
+    said = " ".join(learn_answers(folder))
+    yield f"{folder.path}: {count} taken out, fitted again. {said}".rstrip()
+
+
+def _forget_kept(folder: TopicFolder, forgotten: Forgotten) -> int:
+    """Take pages and answers out of a topic; return the number of its pages taken out."""
+    pages = list(folder.read_pages())
+    kept = [page for page in pages if not forgotten.covers(page[2].url)]
+    folder.keep_pages(kept)
+    if folder.answers.exists():
+        lines = folder.answers.read_text(encoding="utf-8-sig").splitlines()
+        left = [line for line in lines if not forgotten.covers((line.split() or [""])[-1])]
+        with whole_file(folder.answers) as file:
+            file.write("".join(f"{line}\n" for line in left).encode())
+    state = folder.read_state()
+    answers = {u: a for u, a in state.get("answers", {}).items() if not forgotten.covers(u)}
+    folder.write_state(state | {"answers": answers} if state else state)
+    folder.questions.unlink(missing_ok=True)
+    return len(pages) - len(kept)

@@ -1,0 +1,1 @@
+"""A guest: crawls for agents, served by the Model Context Protocol."""
