@@ -53,6 +53,16 @@ def test_missing_page_has_no_copies():
     assert of(verdicts).relevant
 
 
+@pytest.mark.parametrize(
+    ("kind", "rest"), [("wall_challenge", 60), ("wall_consent", 60), ("wall_login", None)]
+)
+def test_wall_is_a_failure(kind, rest):
+    verdicts = Verdicts(0.4)
+    wall = of(verdicts, wall=kind)
+    assert (wall.kind, wall.retry_after, wall.ends_in_rest) == (kind, rest, rest is not None)
+    assert of(verdicts).relevant, "a wall has no copies"
+
+
 def test_grade_says_how_near_a_page_came():
     verdicts = Verdicts(0.4, detect_copies=False)
     pages = (of(verdicts, probability=p) for p in (0.0, 0.004, 0.2, 0.4, 0.9, 1.0))

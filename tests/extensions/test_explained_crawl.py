@@ -5,6 +5,7 @@ import sqlite3
 import pytest
 from soup import FOOD, lines_of, link
 
+from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 
 NAMES = ("leek", "pea", "bean", "beet", "kale", "corn", "chard", "cress")
@@ -61,3 +62,20 @@ def test_crawl_without_link_model_has_no_names(scrapy, tmp_path, soups):
     connection.close()
     assert not any("Link: " in item["why"] for item in lines_of(tmp_path / "pages.jsonl"))
     assert "What links say" not in (tmp_path / "pages.html").read_text(encoding="utf-8")
+
+
+def test_wall_is_named_and_not_harvested(scrapy, tmp_path, pages):
+    wall = "<title>Leek soup recipe</title><p>Are you a robot? Cook, bake, boil soup."
+    pages.add("http://gone.test/", FOOD.format("pea") + link("http://wall.test/"))
+    pages.add("http://h0.test/", FOOD.format("leek"))
+    pages.add("http://wall.test/", wall + link("http://beyond.test/"))
+    process = scrapy(*command(tmp_path), pages=pages)
+    assert process.returncode == 0, process.stderr
+    assert process.stats["tres/failures/wall_challenge"] == 1
+    assert "http://beyond.test/" not in pages.fetched()
+    assert len(lines_of(tmp_path / "pages.jsonl")) == 2
+    assert "1 (challenge 1)" in (tmp_path / "pages.html").read_text(encoding="utf-8")
+    with Record(tmp_path / "pages.run") as read:
+        assert "a check whether the visitor is a human" in str(
+            FetchExplanation(read, "http://wall.test/")
+        )

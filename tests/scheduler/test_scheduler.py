@@ -414,6 +414,18 @@ def test_host_of_fatal_page_rests(clock, monkeypatch):
     assert scheduler.next_request().url == "http://a.test/2"
 
 
+@pytest.mark.parametrize(("kind", "rests"), [("wall_challenge", True), ("wall_login", False)])
+def test_host_of_challenge_rests(clock, monkeypatch, kind, rests):
+    monkeypatch.setattr(learner_module, "monotonic", lambda: clock.now)
+    scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2")
+    first = scheduler.next_request()
+    scheduler.request_left_downloader(first, spider=None)
+    scheduler._session.book(first.meta[LEASE], Failure.of_wall(kind))
+    assert crawl.failures == {kind: 1}
+    clock.now += 59
+    assert (scheduler.next_request() is None) == rests
+
+
 def test_redirect_to_itself_is_refused(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
     request = scheduler.next_request()

@@ -54,6 +54,13 @@ def judge(pack):
     judge.close()
 
 
+def test_wall_is_named(pack):
+    pack.go_on.set()
+    wall = Source(b"<title>Soup</title><p>Are you a robot?", "http://a.test/")
+    judged = judge_pages(pack, [GOOD, wall], limits=ReadingLimits(links=10))
+    assert [each.wall for each in judged] == ["", "wall_challenge"]
+
+
 def test_waiting_pages_are_judged_together(pack, judge):
     first = judge.submit(GOOD)
     pack.started.wait(10)

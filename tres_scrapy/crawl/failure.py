@@ -7,13 +7,17 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple, Self
 
+from tres_scrapy.page.wall import CHALLENGE, CONSENT, LOGIN
+
 # Kinds that are not counted against a domain that has given pages
 BLAMELESS: Final = frozenset(
     {"robots", "not_html", "bad_document", "redirect_out_of_scope", "forgotten"}
 )
 DEAD_LINKS: Final = frozenset({"http_404", "http_410", "soft_404"})
 # Kinds that are never counted against a domain: they say something of the link alone
-OF_LINKS: Final = DEAD_LINKS | {"redirect_away"}
+OF_LINKS: Final = DEAD_LINKS | {"redirect_away", LOGIN}
+REST: Final = 60.0  # seconds, of a host whose answer ended the judge, or that puts up such a wall:
+RESTING: Final = frozenset({CHALLENGE, CONSENT})
 STATUS: Final = "http_"  # and a number: the kind of an answer whose status is not 200
 BUSY: Final = frozenset({408, 429})  # statuses below 500 with which a host says: not now
 
@@ -34,6 +38,16 @@ class Failure(NamedTuple):
         """Return the failure of an answer whose HTTP status is not 200."""
         passes = status in BUSY or 500 <= status < 600
         return cls(f"{STATUS}{status}", passes=passes, retry_after=retry_after if passes else None)
+
+    @classmethod
+    def of_wall(cls, kind: str) -> Self:
+        """Return the failure of an answer that is a wall of a kind, such as `wall_login`."""
+        return cls(kind, retry_after=REST if kind in RESTING else None)
+
+    @property
+    def ends_in_rest(self) -> bool:
+        """Whether the host rests after it although the fetch is not tried again."""
+        return self.retry_after is not None and not self.passes
 
     @property
     def blameless(self) -> bool:
@@ -67,8 +81,8 @@ def seconds_of(retry_after: str, now: datetime) -> float | None:
 BAD_DOCUMENT: Final = Failure("bad_document")
 JUDGE_ERROR: Final = Failure("judge_error")
 # The page ended the process that judges pages: its host rests before it may do so again.
-JUDGE_ENDED: Final = Failure("judge_error", retry_after=60.0)
-SLOW_PAGE: Final = Failure("slow_page", retry_after=60.0)  # it ended the process by taking so long
+JUDGE_ENDED: Final = Failure("judge_error", retry_after=REST)
+SLOW_PAGE: Final = Failure("slow_page", retry_after=REST)  # it ended the process by taking so long
 NOT_HTML: Final = Failure("not_html")
 REDIRECT_AWAY: Final = Failure("redirect_away")  # to a domain of another shard, which fetches it
 REDIRECT_CLOSED: Final = Failure("redirect_closed")

@@ -9,7 +9,7 @@
 | a page in a language that is not among `languages` | 0 | yes | no |
 | the page of a seed | as any page; 1 with `trusted_seeds` | yes | as judged |
 | the answer to a search query | 0 | no | no |
-| "not found" with status 200, or any other failure | 0 | no | no |
+| "not found" with status 200, a wall, or any other failure | 0 | no | no |
 
 In the paper every seed earns 1. It does not cover copies, noindex, queries and failures.
 
@@ -55,12 +55,14 @@ class Verdicts:
     def of(self, judged: Judged, scope: Scope | None, *, is_query: bool) -> Judged | Failure:
         """Return a page with its verdict, or its failure.
 
-        A page that says "not found" is a failure and not compared with others.
+        A page that says "not found" and a wall are failures and not compared with others.
         """
         if judged.is_broken:
             return BAD_DOCUMENT
         if judged.is_missing:
             return SOFT_404
+        if judged.wall:
+            return Failure.of_wall(judged.wall)
         return judged._replace(
             on_topic=judged.probability >= self._threshold,
             is_copy=self._detects_copies and not self._texts.add(judged.mark),

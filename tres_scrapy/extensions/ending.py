@@ -16,6 +16,7 @@ from tres_scrapy.crawl.failure import DEAD_LINKS, JUDGE_ERROR, ROBOTS
 from tres_scrapy.crawl.host import Health
 from tres_scrapy.crawl.verdict import foreign_pages
 from tres_scrapy.frontier.admission import AT_MAX, FAILED, RESTED, refused_links
+from tres_scrapy.page.wall import SCRIPTS
 from tres_scrapy.url.message import plural
 
 PAGE_LIMIT: Final = "page_limit"
@@ -94,12 +95,14 @@ class Ending:
             logger.info("Refused by the scope, by rule: %s", rules)
         if reserved := self.reserved():
             logger.info("Relevant pages kept out of the output, as they are reserved: %s", reserved)
-        scripted, pages = self._crawl.counts[SCRIPTED], self._crawl.pages
+        walls = self._crawl.failures[SCRIPTS]
+        scripted, pages = self._crawl.counts[SCRIPTED] + walls, self._crawl.pages + walls
         if scripted and scripted >= MANY_SCRIPTED * pages:
             logger.warning(
-                "%d of %s %s built by scripts: try %s",
+                "%d of %d %s %s built by scripts: try %s",
                 scripted,
-                self._pages(),
+                pages,
+                plural(pages, "page"),
                 "looks" if scripted == 1 else "look",
                 typed("render", "auto"),
             )

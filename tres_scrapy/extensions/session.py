@@ -23,7 +23,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
-from tres_scrapy.crawl.failure import JUDGE_ENDED, SLOW_PAGE, Failure
+from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.host import Health
 from tres_scrapy.downloader.request import LEASE, follows_links
 from tres_scrapy.extensions.ending import NO_JUDGE, Ending
@@ -263,7 +263,7 @@ class CrawlSession:
         if not self.crawl.is_leased(row):
             return True
         booking = self.crawl.book(row, result, links)
-        if result is JUDGE_ENDED or result is SLOW_PAGE:
+        if isinstance(result, Failure) and result.ends_in_rest:
             host = int(self.crawl.store["host"][row])
             self.health.note_failure(host, result, monotonic())
         self.health.note_booking(row)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.crawl.crawl import DATA
+from tres_scrapy.page.wall import WALLS
 from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.learned_chart import PREFIX
@@ -156,6 +157,7 @@ def _headline(record: Record) -> dict[str, str]:
         return {}
     last = curve[-1]
     pages = ("relevant", "irrelevant", "copy", "query", DATA)
+    walls = {kind: count[kind] for kind in WALLS if kind in count}
     failures = sum(count.values()) - sum(count.get(kind, 0) for kind in pages)
     found = {
         "pages": f"{last.pages:,}",
@@ -166,6 +168,9 @@ def _headline(record: Record) -> dict[str, str]:
     }
     if last.leaves is not None:
         found["leaves"] = f"{last.leaves:,}"
+    if walls:
+        kinds = ", ".join(f"{kind.removeprefix('wall_')} {n:,}" for kind, n in walls.items())
+        found["walls"] = f"{sum(walls.values()):,} ({kinds})"
     return found | {"failed fetches": f"{failures:,}", "duration": _duration(curve)}
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.feature import TABLE
+from tres_scrapy.page.wall import WALLS
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.reason import sentence
 from tres_scrapy.run.run_file import Fetch, RecordError
@@ -26,7 +27,7 @@ OUTCOMES: Final = {
     "irrelevant": "not relevant",
     "copy": "same text as an earlier page",
     "query": "answer of the search engine",
-}
+} | {kind: f"failed: {what}" for kind, what in WALLS.items()}
 
 
 class FetchExplanation:

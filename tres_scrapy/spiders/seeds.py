@@ -34,6 +34,7 @@ from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.topic_source import task_of
 from tres_scrapy.middlewares.reward import source_of
 from tres_scrapy.page.robots import EVERYONE, product_token
+from tres_scrapy.page.wall import WALLS
 from tres_scrapy.spiders.fetch import run_politely
 from tres_scrapy.topic.judge import Judge
 from tres_scrapy.topic.judge_process import Worker
@@ -154,6 +155,8 @@ class SeedSpider(Spider):
             return f"the page could not be judged: {error}"
         if judged.is_broken:
             return "a PDF that cannot be read"
+        if judged.wall:
+            return WALLS[judged.wall]
         return "the page says that it was not found" if judged.is_missing else judged
 
     def _reason(self, error: BaseException | None, rating: SeedRating) -> str:

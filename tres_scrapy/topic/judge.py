@@ -23,6 +23,7 @@ from tres_scrapy.page.pdf_page import DocumentError, PdfReader, read_document
 from tres_scrapy.page.robots import US
 from tres_scrapy.page.sitemap import SitemapError, read_sitemap
 from tres_scrapy.page.text import Page, read_page
+from tres_scrapy.page.wall import wall_of
 from tres_scrapy.topic.pack import Judged, Pack
 
 PDFS: Final = PdfReader()  # its process starts with the first PDF
@@ -54,6 +55,7 @@ class _Reading(NamedTuple):
     content: Callable[[Sequence[str]], dict[str, Any]]  # from the names of fields
     needs_scripts: bool = False
     is_broken: bool = False
+    wall: str = ""
 
 
 def judge_pages(
@@ -101,6 +103,7 @@ def _completed(
         page=replace(page, places=()),  # the crawl's process needs only their codes
         mark=fingerprint(page),
         is_missing=is_soft_404(page),
+        wall=reading.wall,
         cues=silent(len(page.links)) if words is None else cues_of(pack, judged, words),
         names=() if words is None else tuple(words.new),
         needs_scripts=reading.needs_scripts,
@@ -122,7 +125,8 @@ def _page(source: Source, limits: ReadingLimits, *, contexts: bool, places: bool
         declared=source.language,
     )
     content = partial(content_of_html, html=html, url=source.url)
-    return _Reading(page, content, needs_scripts(html, page.text.count(" ") + 1))
+    scripted = needs_scripts(html, page.text.count(" ") + 1)
+    return _Reading(page, content, scripted, wall=wall_of(html, page))
 
 
 def _sitemap(source: Source, limits: ReadingLimits, pack: Pack) -> _Reading:

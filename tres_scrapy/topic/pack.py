@@ -51,12 +51,12 @@ class Judged(NamedTuple):
 
     `probability` is P(relevant), `actions` are features 4, 5 and 6 of each of its links; `scores`
     has P(relevant) by topic if there are several. `mark` is its fingerprint. `is_missing` marks a
-    page that says "not found" with status 200, `needs_scripts` one that scripts build, `is_broken`
-    a document that cannot be read. `cues` holds what its links say, nothing of any link if that was
-    not asked for, and `names` the texts that are new in it. `content` holds further fields of a
-    page that may be relevant. `notes` are lines of the topic for the log. `model` names the model
-    that judged it, "" unless the topic learns; `described` [n, 3] are features 4 to 6 of the
-    source's `waiting` links, if any.
+    page that says "not found" with status 200, `wall` is its kind of wall, "" for a page of its
+    site, `needs_scripts` marks one that scripts build, `is_broken` a document that cannot be read.
+    `cues` holds what its links say, nothing of any link if that was not asked for, and `names` the
+    texts that are new in it. `content` holds further fields of a page that may be relevant. `notes`
+    are lines of the topic for the log. `model` names the model that judged it, "" unless the topic
+    learns; `described` [n, 3] are features 4 to 6 of the source's `waiting` links, if any.
 
     The rest is from the crawl. The verdict: whether P(relevant) is at the threshold, whether it is
     a copy of an earlier page, the answer to a search query, or in a language that is not wanted.
@@ -70,6 +70,7 @@ class Judged(NamedTuple):
     scores: Mapping[str, float] = NO_SCORES
     mark: bytes = b""
     is_missing: bool = False
+    wall: str = ""
     cues: RaggedArray = NOTHING_SAID
     names: Sequence[Name] = ()
     needs_scripts: bool = False

@@ -308,7 +308,7 @@ class LearningJudge:
         """Judge pages, and keep what the topic can learn from them."""
         learner, judged = self._learner, self._read(self._learner.pack, sources)
         for source, each in zip(sources, judged, strict=True):
-            if each.page.may_be_kept and not (each.is_missing or each.is_broken):
+            if each.page.may_be_kept and not (each.is_missing or each.wall or each.is_broken):
                 learner.keep(each.page, each.mark, is_seed=source.is_seed)
         judged = [
             each._replace(model=learner.model, described=self._features(source.waiting))
