@@ -12,6 +12,8 @@ from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.run_file import open_to_write
 from tres_scrapy.run.writer import Writer
 
 META = {"topic": "food", "policy": "tres"}
@@ -52,9 +54,11 @@ def steps(crawl, seed=0):
         )
 
 
-def record(path, crawl, every=10):
-    """Record a crawl to its end; return its bookings."""
-    writer, bookings = Writer.open(path, crawl, META, {"A": "1"}, 100.0), []
+def record(path, crawl, every=10, *, is_durable=False):
+    """Record a crawl to its end, as in JOBDIR if `is_durable`; return its bookings."""
+    writer = Writer(Journal(open_to_write(path), is_durable=is_durable), crawl, 100.0)
+    writer.begin(META, {"A": "1"}, 100.0)
+    bookings = []
     for number, booking in enumerate(steps(crawl)):
         bookings.append(booking)
         page = {"title": f"title {number}", "text": f"text {number}", "probability": 0.75}

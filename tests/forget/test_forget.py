@@ -32,7 +32,7 @@ SITE = "13.test"
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
-    record(folder / "food.run", crawl_of(pages=150))
+    record(folder / "food.run", crawl_of(pages=150), is_durable=True)
     with Record(folder / "food.run") as read:
         pages = list(read.pages(0.0))
     rows = [{"url": page.final_url or page.url, "path": [page.url, "x"]} for page in pages]

@@ -14,7 +14,8 @@ from tres_scrapy.run.forgotten import FORGOTTEN, NOWHERE, Forgotten
 from tres_scrapy.run.snapshot import LINKS
 
 LINK_MODEL: Final = "links"  # in `state`; without it, it is fitted again from all bookings
-BY_ROW: Final = "score", "remark", "item", "request", "lease"  # tables with the rows of pages
+# Tables with the rows of pages.
+BY_ROW: Final = "score", "remark", "item", "request", "lease", "rights"
 BLANK: Final = (
     f"UPDATE page SET url = 'http://{NOWHERE}/' || row, final_url = NULL, "  # noqa: S608 - constants
     f"domain = '{NOWHERE}', title = '', anchor = '', text = '', kind = '{FORGOTTEN}', "
