@@ -38,9 +38,9 @@ class Health:
     a failure that passes, its robots.txt included. All times are in seconds of one clock.
 
     If hosts of the last `unreachable` registrable domains have failed, or of as many as are known,
-    and a known one among them, the network is in doubt: nothing is sent but a probe, requests to
-    domains that answered before. If they fail, the network is gone: the rests that began since the
-    last answer are forgotten. One domain, however many hosts it has, casts no doubt on others.
+    the network is in doubt: nothing is sent but a probe, requests to domains that answered before.
+    If they fail, the network is gone: the rests that began since the last answer are forgotten. One
+    domain, however many hosts it has, counts once.
     """
 
     def __init__(self, store: SampleStore, options: RestOptions, seed: int = 0) -> None:
@@ -72,7 +72,7 @@ class Health:
         if self.gone_since is not None or not self._first or not 0 < limit <= len(self._silent):
             return self.gone_since is not None
         domains = {hosts.domain(host) for host in self._silent}
-        return len(domains) >= limit and not domains.isdisjoint(hosts.known_domains)
+        return len(domains) >= limit
 
     @property
     def silent(self) -> int:
