@@ -100,6 +100,7 @@ def test_item_has_its_origin(crawl, pages):
     process, items = crawl("-a", "seed=http://a.test/", pages=pages)
     assert process.returncode == 0, process.stderr
     seed, page = items
+    assert [said["signal"] for said in page.pop("rights")] == ["none"]
     unknown = dict.fromkeys(("probability", "text", "fetched_at", "leaf", "q_value", "why"))
     assert page | unknown == {
         "url": "http://a.test/old",
