@@ -30,7 +30,7 @@ NOT_VISITS = frozenset({QUERY, DATA})  # that do not count for their domain
 LEFT_OUT = "links_left_out"
 POSTPONED = "postponed/"  # and the kind of a failure: fetches that were set back
 LINKS_REFUSED = "links_refused/"  # and the name of a rule
-PAGES_A_FETCH: Final = 10  # pages seen before a patient crawl has one more fetch under way
+SEEN_A_FETCH: Final = 10  # answers seen before a patient crawl has one more fetch under way
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
@@ -184,7 +184,8 @@ class Crawl:
             self._first.push(rows, np.zeros(len(rows)))
         decision = self._next_of(self._first, available)
         if decision is None and available.patient:
-            self.waits = self.leased > self.pages / PAGES_A_FETCH
+            seen = self.pages + self.failures.total()
+            self.waits = self.leased > seen / SEEN_A_FETCH
         if decision is None and not self.waits:
             decision = self.policy.select(available)
             self.waits = self.policy.waits
