@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from recorded_run import crawl_of, record
 
-from tres_scrapy.mcp_server import judged_again
+from tres_scrapy.export import topic_view
 from tres_scrapy.mcp_server.desk import TOOLS, Desk
 from tres_scrapy.mcp_server.reply import CUT, LONG, NOTE, SHORT, reply
 from tres_scrapy.mcp_server.workplace import MOST_KEYWORDS, MOST_SEEDS, Workplace
@@ -191,9 +191,9 @@ def test_export_of_an_ended_crawl_is_judged_again(desk, run, monkeypatch):
         def probabilities(self, texts):
             return [0.9 if texts[0].url in (urls[0], urls[2]) else 0.1]
 
-    monkeypatch.setattr(judged_again, "Pack", SimpleNamespace(load=lambda _: Doubtful()))
-    text = SimpleNamespace(of=lambda _, url: SimpleNamespace(url=url))
-    monkeypatch.setattr(judged_again, "Text", text)
+    monkeypatch.setattr(topic_view, "Pack", SimpleNamespace(load=lambda _: Doubtful()))
+    text = SimpleNamespace(of_page=lambda *page: SimpleNamespace(url=page[2]))
+    monkeypatch.setattr(topic_view, "Text", text)
     found = json.loads(desk.export("tea"))
     text = Path(found["file"]).read_text(encoding="utf-8")
     lines = [json.loads(line) for line in text.splitlines()]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tres_scrapy.export.run_export import WRITERS, check_ending, pages_of
-from tres_scrapy.mcp_server.judged_again import pages_judged_again
+from tres_scrapy.export.topic_view import topic_view
 from tres_scrapy.mcp_server.reply import reply
 from tres_scrapy.mcp_server.workplace import Workplace
 from tres_scrapy.report.explanation import FetchExplanation
@@ -139,20 +139,12 @@ class Desk:
             raise TresError("least must be from 0 to 1")
         target = self.workplace.place(name) / f"export.{ending}"
         ending = check_ending(target)
-        folder = self._learned(name) if least is None else None
+        judges = least is None and not self.workplace.is_running(name)
         with Record(self.workplace.record(name)) as record:
-            pages = pages_judged_again(record, folder) if folder else pages_of(record, least)
+            view = topic_view(record, lambda _: None) if judges else None
             with whole_file(target) as file:
-                WRITERS[ending](pages, file)
-        return reply({"file": str(target), "judged_again": folder is not None}, long=False)
-
-    def _learned(self, name: str) -> TopicFolder | None:
-        """Return the topic of an ended crawl from keywords, None for other crawls."""
-        if self.workplace.is_running(name):
-            return None
-        with suppress(TresError):
-            return find_folder(self.workplace.job(name))
-        return None
+                WRITERS[ending](pages_of(record, least, view), file)
+        return reply({"file": str(target), "judged_again": view is not None}, long=False)
 
     def _asked(self, name: str) -> tuple[TopicFolder, list[dict[str, Any]]]:
         folder = find_folder(self.workplace.job(name))
