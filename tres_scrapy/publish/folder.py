@@ -10,12 +10,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tres_scrapy.publish.collection import Collection, Site, read_collection, shortened
 from tres_scrapy.publish.interval import percent_with_interval
 from tres_scrapy.publish.site_map import SIDE, draw
+from tres_scrapy.report.chart import templates_in
 from tres_scrapy.report.crawl_report import web_link
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import PART
@@ -55,13 +55,7 @@ def _is_own(folder: Path) -> bool:
 
 def _pages(collection: Collection) -> list[tuple[str, str]]:
     """Return the names and texts of the files."""
-    environment = Environment(
-        loader=PackageLoader("tres_scrapy", "publish"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_in("publish")
     script = files(__package__).joinpath("search.js").read_text(encoding="utf-8")
     common: dict[str, Any] = {
         "collection": collection,

@@ -118,18 +118,23 @@ def bar_layout(count: int, x: str, **more: Any) -> Layout:
     )
 
 
-def chart_page(template: str, charts: Sequence[Chart], **values: Any) -> str:
-    """Render a template of the package, such as "report/crawl_report.html.jinja".
-
-    The template extends report/chart_page.html.jinja and gets `charts` and `values`.
-    """
-    environment = Environment(
-        loader=PackageLoader("tres_scrapy", "."),
+def templates_in(folder: str) -> Environment:
+    """Return the templates of a folder of the package; what they show is escaped."""
+    return Environment(
+        loader=PackageLoader("tres_scrapy", folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def chart_page(template: str, charts: Sequence[Chart], **values: Any) -> str:
+    """Render a template of the package, such as "report/crawl_report.html.jinja".
+
+    The template extends report/chart_page.html.jinja and gets `charts` and `values`.
+    """
+    environment = templates_in(".")
     scripts = [plotly_script(), _drawing_script()] if charts else []
     return environment.get_template(template).render(
         charts=charts,
