@@ -118,7 +118,7 @@ class Recorder:
                 logger.error("%s: the crawl continues without a record", plainly(error))
                 return
             session.listeners.append(self.booked)
-        self._loop = create_looping_call(self._flush)
+        self._loop = create_looping_call(self.flush)
         self._loop.start(EVERY, now=False)
 
     @property
@@ -190,7 +190,8 @@ class Recorder:
         else:
             logger.info("The report of the crawl is %s", page)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what was booked, so that others can read it."""
         if self._writer is None or not self._save(self._writer.flush, time()):
             return
         if time() >= self._next_health:
