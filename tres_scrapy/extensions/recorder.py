@@ -137,7 +137,7 @@ class Recorder:
         return self._writer is not None and self._config.watch.texts
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
-        self._flush()  # others read the file when the engine has stopped
+        self.flush()  # others read the file when the engine has stopped
         self._reason = reason
         if (session := self._crawler.get_extension(CrawlSession)) is not None:
             ending = session.ending
