@@ -34,10 +34,12 @@ from tres_scrapy.downloader.request import crawls, follows_links
 from tres_scrapy.downloader.robots import RobotsMiddleware
 from tres_scrapy.export.archive import Archive, ArchiveMiddleware
 from tres_scrapy.export.csv_table import CsvPipeline
+from tres_scrapy.export.final_output import FinalOutput
 from tres_scrapy.export.known import NewnessPipeline
 from tres_scrapy.export.metrics import Metrics
 from tres_scrapy.export.output_file import FeedFlush, JsonLinesPipeline
 from tres_scrapy.export.parquet import FORMAT, ParquetItemExporter, check_parquet
+from tres_scrapy.extensions.asking import AskAnswerer
 from tres_scrapy.extensions.dashboard import Dashboard
 from tres_scrapy.extensions.offline_web import OfflineProxyMiddleware, OfflineWeb
 from tres_scrapy.extensions.own_queue import JsonSpiderState, keep_as_json
@@ -90,9 +92,11 @@ CRAWLING: Components = {
         Progress: 120,
         Archive: 140,
         Metrics: 145,
+        FinalOutput: 148,  # before the Recorder writes its report
         Recorder: 150,
         Rendering: 160,
         Dashboard: 170,
+        AskAnswerer: 180,
     },
 }
 # Limits that protect a crawl of the open web, and our name; a project may set its own.
