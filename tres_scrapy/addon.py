@@ -42,6 +42,7 @@ from tres_scrapy.export.known import NewnessPipeline
 from tres_scrapy.export.metrics import Metrics
 from tres_scrapy.export.output_file import FeedFlush, JsonLinesPipeline
 from tres_scrapy.export.parquet import FORMAT, ParquetItemExporter, check_parquet
+from tres_scrapy.extensions.asking import AskAnswerer
 from tres_scrapy.extensions.dashboard import Dashboard
 from tres_scrapy.extensions.offline_web import OfflineProxyMiddleware, OfflineWeb
 from tres_scrapy.extensions.own_queue import JsonSpiderState, keep_as_json
@@ -98,6 +99,7 @@ CRAWLING: Components = {
         Recorder: 150,
         Rendering: 160,
         Dashboard: 170,
+        AskAnswerer: 180,
     },
 }
 # Limits that protect a crawl of the open web, and our name; a project may set its own.

@@ -118,7 +118,7 @@ class Recorder:
                 logger.error("%s: the crawl continues without a record", plainly(error))
                 return
             session.listeners.append(self.booked)
-        self._loop = create_looping_call(self._flush)
+        self._loop = create_looping_call(self.flush)
         self._loop.start(EVERY, now=False)
 
     @property
@@ -137,7 +137,7 @@ class Recorder:
         return self._writer is not None and self._config.watch.texts
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
-        self._flush()  # others read the file when the engine has stopped
+        self.flush()  # others read the file when the engine has stopped
         self._reason = reason
         if (session := self._crawler.get_extension(CrawlSession)) is not None:
             ending = session.ending
@@ -196,7 +196,8 @@ class Recorder:
         else:
             logger.info("The report of the crawl is %s", page)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what was booked, so that others can read it."""
         if self._writer is None or not self._save(self._writer.flush, time()):
             return
         if time() >= self._next_health:
