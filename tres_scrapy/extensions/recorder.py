@@ -25,10 +25,12 @@ from tres_scrapy import settings as own_settings
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
+from tres_scrapy.crawl.share import Holder
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import record_path
+from tres_scrapy.report.share import sentence
 from tres_scrapy.run.run_file import HealthPoint, RecordError
 from tres_scrapy.run.writer import Writer
 from tres_scrapy.url.message import plainly
@@ -71,6 +73,7 @@ class Recorder:
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         self.path = Path()
         self._reason, self._facts = "", dict[str, str]()
+        self._warned = set[str]()  # about sites that gave most of the last pages
         self._begun = self._next_health = time()
 
     @classmethod
@@ -200,8 +203,15 @@ class Recorder:
         """Write what was booked, so that others can read it."""
         if self._writer is None or not self._save(self._writer.flush, time()):
             return
+        self._warn(self._writer.holder)
         if time() >= self._next_health:
             self._note_health(resident_memory())
+
+    def _warn(self, holder: Holder | None) -> None:
+        """Warn once about each site or body that gives most pages, unless that was asked for."""
+        if holder is not None and not holder.reason and holder.site not in self._warned:
+            self._warned.add(holder.site)
+            logger.warning("%s", sentence(holder))
 
     def _note_health(self, memory: int | None) -> None:
         now, found = time(), dict[str, int]()

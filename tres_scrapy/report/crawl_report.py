@@ -14,6 +14,7 @@ from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.learned_chart import PREFIX
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.share import holder_of, independent, sentence, shares
 from tres_scrapy.run.run_file import Fetch, Point
 from tres_scrapy.url.message import plural
 
@@ -22,6 +23,7 @@ SUFFIX: Final = ".html"
 RECENT_PAGES: Final = 60  # pages in the table
 SEARCHED_PAGES: Final = 1_000  # pages in the list to search
 BEST_PAGES: Final = 20  # pages at the top
+SHARES: Final = 10  # sites and bodies in the table of their shares
 KINDS: Final = {
     "greedy": "highest Q",
     "uncertain": "little explored",
@@ -55,7 +57,7 @@ def write_report(record: Record, path: Path) -> None:
 def render(record: Record) -> str:
     """Return the report of a record as HTML."""
     drawn = {chart.name: chart for chart in charts(record)}
-    meta = record.meta()
+    meta, holder = record.meta(), holder_of(record)
     return chart_page(
         TEMPLATE,
         list(drawn.values()),
@@ -63,6 +65,10 @@ def render(record: Record) -> str:
         verdict=_verdict(record, meta),
         begun=_begun(record),
         ending=_ending(meta),
+        holder=holder,
+        held="" if holder is None else sentence(holder),
+        shares=shares(record, SHARES),
+        fetched=max(1, record.curve()[-1].pages) if record.curve() else 1,
         shards=record.shards(),
         headline=_headline(record),
         refused=record.refused(),
@@ -159,6 +165,7 @@ def _headline(record: Record) -> dict[str, str]:
     pages = ("relevant", "irrelevant", "copy", "query", DATA)
     walls = {kind: count[kind] for kind in WALLS if kind in count}
     failures = sum(count.values()) - sum(count.get(kind, 0) for kind in pages)
+    linked = independent(record)
     found = {
         "pages": f"{last.pages:,}",
         "harvest rate": _percent(last.relevant / max(1, last.pages)),
@@ -166,6 +173,8 @@ def _headline(record: Record) -> dict[str, str]:
         "relevant domains": f"{last.domains:,}",
         "waiting links": f"{last.frontier:,}",
     }
+    if linked is not None:
+        found["relevant and independently linked"] = _percent(linked / max(1, last.pages))
     if last.leaves is not None:
         found["leaves"] = f"{last.leaves:,}"
     if walls:
