@@ -331,7 +331,7 @@ async function showAsked() {
     item.dataset.url = page.url;
     item.append(
       link(page.url, page.title || page.url), buttons(page), element("p", "text", page.text),
-      element("p", "note", `P(relevant) ${percent(page.probability)}`),
+      element("p", "note", `Asked as it is ${page.why}: P(relevant) ${percent(page.probability)}`),
     );
     return item;
   }));
