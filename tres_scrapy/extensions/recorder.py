@@ -39,6 +39,7 @@ EVERY: Final = 1.0  # seconds between two transactions
 HEALTH: Final = 10.0  # least seconds between two notes of memory and answers,
 NOTES: Final = 200  # and how many of them there are at most in the life of a process, about
 ANSWERS: Final = ("downloader/response_status_count/", "downloader/exception_type_count/")
+OUTPUT: Final = "tres/output/"  # figures of the output that was written again at the end
 WEB: Final = "tres/web/"  # figures by the true labels of an offline web
 # Scrapy's settings that the record holds
 SCRAPY: Final = (
@@ -159,6 +160,7 @@ class Recorder:
             if name.startswith(WEB)
         }
         facts = self._facts | ({"labels": json.dumps(labels)} if labels.get("pages") else {})
+        facts |= self._output()
         end = self._writer.close if self._job is None else self._writer.finish
         session = CrawlSession.of(self._crawler)
         pages, is_own = session.crawl.pages, not session.follows_all
@@ -169,6 +171,12 @@ class Recorder:
             self.path.unlink()  # an empty file would only mislead
         elif self._config.watch.record and self._config.watch.report and pages:
             self._report()
+
+    def _output(self) -> dict[str, str]:
+        """Return what the last model of a topic has made of the output, {} without such a topic."""
+        names = ("pages", "domains", "added", "taken_out")
+        found = {name: self._stats.get_value(f"{OUTPUT}{name}") for name in names}
+        return {} if None in found.values() else {"final": json.dumps(found)}
 
     def _save(self, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
         """Call what writes to the file; return whether that worked."""

@@ -108,6 +108,8 @@ function showState(state) {
   byId("status").className = `pill ${status}`;
   const left = state.left === null || status !== "running" ? "" : `, ${duration(state.left)} left`;
   byId("timing").textContent = `${duration(state.elapsed)}${left}`;
+  byId("warnings").textContent = state.warnings.join(". ");
+  byId("warnings").hidden = !state.warnings.length;
   byId("progress").hidden = !state.limit;
   const share = state.limit ? Math.min(1, state.pages / state.limit) : 0;
   byId("progress").firstElementChild.style.width = `${100 * share}%`;
@@ -330,7 +332,7 @@ async function showAsked() {
     item.dataset.url = page.url;
     item.append(
       link(page.url, page.title || page.url), buttons(page), element("p", "text", page.text),
-      element("p", "note", `P(relevant) ${percent(page.probability)}`),
+      element("p", "note", `Asked as it is ${page.why}: P(relevant) ${percent(page.probability)}`),
     );
     return item;
   }));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
@@ -10,13 +11,14 @@ from typing import Final
 
 from tres_scrapy.crawl.crawl import DATA
 from tres_scrapy.page.wall import WALLS
+from tres_scrapy.report.audit import Audit, checked
 from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.learned_chart import PREFIX
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.share import holder_of, independent, sentence, shares
 from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN
-from tres_scrapy.run.run_file import Fetch, Point
+from tres_scrapy.run.run_file import Fetch, Point, reading
 from tres_scrapy.url.message import plural
 
 TEMPLATE: Final = "report/crawl_report.html.jinja"
@@ -125,11 +127,15 @@ def _verdict(record: Record, meta: dict[str, str]) -> str:
     last = next(iter(record.curve()[-1:]), None)
     if last is None or not last.pages:
         return "No page was fetched."
-    share, topic = _percent(last.relevant / last.pages), meta.get("topic", "the topic")
+    with reading(record.path):
+        final = json.loads(meta.get("final", "{}"))  # what the last model has made of the output
+        found = int(final.get("pages", last.relevant))
+        domains = int(final.get("domains", last.domains))
     return (
-        f"{last.relevant:,} of {last.pages:,} {plural(last.pages, 'page')}, {share}, "
-        f"{'is' if last.relevant == 1 else 'are'} relevant to {topic}, "
-        f"on {last.domains:,} {plural(last.domains, 'domain')}."
+        f"{found:,} of {last.pages:,} {plural(last.pages, 'page')}, "
+        f"{_percent(found / last.pages)}, {'is' if found == 1 else 'are'} relevant to "
+        f"{meta.get('topic', 'the topic')}, on {domains:,} {plural(domains, 'domain')}: "
+        f"{checked(Audit.read(record.path))}."
     )
 
 

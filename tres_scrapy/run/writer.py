@@ -77,7 +77,8 @@ class Writer:
                 (f"{time:.3f}",),
             )
             cursor.execute(
-                "DELETE FROM meta WHERE name IN ('ended', 'reason', 'left', 'gone', 'labels')"
+                "DELETE FROM meta "
+                "WHERE name IN ('ended', 'reason', 'left', 'gone', 'labels', 'final')"
             )
             cursor.execute("DELETE FROM setting")
             cursor.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
