@@ -287,7 +287,7 @@ class TreeFrontierScheduler(BaseScheduler):
         resting = [
             host for host in self._health.resting(monotonic()) if hosts.domain(host) not in full
         ]
-        others = store.pending - store.ledger.pending(full) - hosts.pending(resting)
+        others = store.pending - store.ledger.pending(full) - int(hosts.pending(resting).sum())
         return full if others > 0 else []
 
     def _asked_new(self) -> int:

@@ -13,7 +13,7 @@ from tres_scrapy.config.download import NEVER, DownloadOptions, RenderOptions, R
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.guest import places
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, LinkOptions, TreeOptions
-from tres_scrapy.config.limit import Cap, FrontierLimits, ReadingLimits, ScopeOptions
+from tres_scrapy.config.limit import Cap, FrontierLimits, ReadingLimits, ScopeOptions, StopRule
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.config.option import Options
 from tres_scrapy.config.output import OutputOptions, WatchOptions
@@ -97,6 +97,13 @@ class Config(Options):
     )
     pages: int | None = setting(
         whole(1), None, "number of pages to fetch (T); unset: crawl until no links are left"
+    )
+    stop: StopRule | None = setting(
+        StopRule.parse,
+        None,
+        "stop early: coverage:0.9 when nine of ten relevant pages in reach are found, yield:0.02 "
+        "when less than 2 % of the last pages are relevant",
+        see="stop.md",
     )
     max_per_domain: Cap | None = setting(
         Cap.parse, None, "most pages from one domain (MAX): 10, 5_2 (falls from 5 to 2) or none"
@@ -225,6 +232,8 @@ class Config(Options):
             raise ConfigError(
                 f"a crawl in shards needs {typed('policy', 'tres')} and {typed('link_model', True)}"
             )
+        if self.stop is not None:
+            raise ConfigError(f"{typed('stop', self.stop)}: a crawl in shards has no such rule")
         if cap is not None and cap.first != cap.last:
             raise ConfigError(
                 f"{typed('max_per_domain', cap)}: a crawl in shards needs one number, or none"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
+from tres_scrapy.crawl.outlook import Outlook
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.crawl.verdict import FAILURE_REWARD, FOREIGN, Revision, Verdicts, reward_of
 from tres_scrapy.frontier.admission import NO_LINKS, OF_PAGE, OUT_OF_SCOPE, Outlinks
@@ -74,6 +75,7 @@ class Crawl:
         self.scout = scout
         self.verdicts = verdicts or Verdicts()
         self.revision = Revision(store)
+        self.outlook = Outlook(store)
         self.pages = 0
         self.relevant = 0
         self.failures: Counter[str] = Counter()
@@ -279,6 +281,8 @@ class Crawl:
         if self.scout is not None and self.store.is_seed(row):
             self.scout.note(outlinks)
         self._expand(experience, outlinks, judged)
+        if not is_query:
+            self.outlook.note(int(self.store["host"][row]), relevant=relevant)
         self.store.hosts.mark_known(self.store["host"][row])  # it may come from Scrapy's cache
         return Booking(
             experience, relevant, QUERY if is_query else PAGE, outlinks, decision, judged
@@ -295,6 +299,8 @@ class Crawl:
             )
         self.store.finish(row)
         self._expand(experience, NO_ROWS)
+        if not decision.is_query:
+            self.outlook.note(int(self.store["host"][row]), relevant=False)
         return Booking(experience, False, failure.kind, NO_ROWS, decision)
 
     def restore(
@@ -330,7 +336,7 @@ class Crawl:
         figures |= {f"failures/{kind}": count for kind, count in self.failures.items()}
         if self.loss is not None:
             figures["q_loss"] = self.loss
-        return figures | self.policy.figures()
+        return figures | self.outlook.figures() | self.policy.figures()
 
     def _add(self, parent: int, links: Outlinks, *, is_answer: bool = False) -> Rows:
         """Add outlinks to the frontier, count those that the scope refuses, and return the rows."""

@@ -22,13 +22,14 @@ from scrapy.utils.httpobj import urlparse_cached
 from tres_scrapy.agent.policy import Decision
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.download import RestOptions
+from tres_scrapy.config.limit import StopRule
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.host import Health, Rest
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, ROBOTS_TXT, follows_links
-from tres_scrapy.extensions.ending import NO_JUDGE, Ending
+from tres_scrapy.extensions.ending import ENOUGH, NO_JUDGE, Ending
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.extensions.own_request import OwnRequests
@@ -70,12 +71,14 @@ class CrawlSession:
         is_offline: bool = False,
         follows_all: bool = True,
         stop: Callable[[str], None] = lambda reason: None,
+        rule: StopRule | None = None,
     ) -> None:
         self.crawl = crawl
         self.job = job
         self.started = started
         self.output = output
         self.stop = stop
+        self._rule = rule
         self.listeners: list[Listener] = []
         self.follows_all = follows_all  # else the requests are those of a project's own spider
         self.new_topic: Path | None = None  # the folder of a topic that this crawl has made
@@ -134,6 +137,7 @@ class CrawlSession:
             is_offline=config.web.kind is not None,
             follows_all=follows_links(crawler.spider),
             stop=stop,
+            rule=config.stop,
         )
         crawler.signals.connect(session.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(session.response_downloaded, signal=signals.response_downloaded)
@@ -282,6 +286,10 @@ class CrawlSession:
         booked = self.job is None or self.job.book(self.crawl, booking, items)
         for listener in self.listeners if booked else ():
             listener(booking)
+        if self._rule is not None and self.crawl.outlook.meets(self._rule):
+            logger.info("Stops by the rule %s: %s", self._rule, self.crawl.outlook.look())
+            self._rule = None
+            self.stop(ENOUGH)
         return booked
 
     def set_back(self, row: int, failure: Failure, now: float) -> bool:

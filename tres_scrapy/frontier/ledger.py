@@ -341,14 +341,16 @@ class Hosts:
         busy[list(available.busy)] = False
         return found | ~self._columns["known"].take(hosts) if available.only_known else found
 
-    def pending(self, hosts: Sequence[int]) -> int:
-        """Return how many samples of these hosts are PENDING."""
-        return int(self._columns["pending"][list(hosts)].sum())
+    def pending(self, hosts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return how many samples of each of hosts [n] are PENDING."""
+        return self._columns["pending"].take(np.asarray(hosts, dtype=np.int64))
 
     def known_pending(self, busy_hosts: Sequence[int]) -> int:
         """Return how many samples of known hosts that are not busy are PENDING."""
         busy = np.array(busy_hosts, dtype=np.int64)
-        return self._known_pending - self.pending(busy[self._columns["known"].take(busy)].tolist())
+        return self._known_pending - int(
+            self.pending(busy[self._columns["known"].take(busy)]).sum()
+        )
 
     def is_known(self, host: int) -> bool:
         """Return whether a host has answered."""

@@ -171,7 +171,7 @@ class SampleStore(Table):
         """Return whether any host that is not busy has PENDING samples, dead or not."""
         if available.only_known:
             return self.hosts.known_pending(available.busy) > 0
-        return self.pending > self.hosts.pending(available.busy)
+        return self.pending > int(self.hosts.pending(available.busy).sum())
 
     def lease(self, row: int) -> None:
         """Mark `row` LEASED and close its URL: a URL is fetched at most once."""
