@@ -114,9 +114,9 @@ class World:
             crawl=self.crawl,
             job=self.job,
             stop=self.stopped.append,
-            listeners=[],
+            steps=SimpleNamespace(listeners=[]),
             output=Path("pages.jsonl"),
-            exhausted=lambda now: False,
+            health=SimpleNamespace(exhausted=lambda leased, now: False),
         )
         crawler = SimpleNamespace(engine=None, settings=Settings(), signals=SignalManager())
         crawler.get_extension = lambda kind: session

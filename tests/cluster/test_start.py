@@ -13,7 +13,7 @@ from tres_scrapy.cluster.snapshot_store import begin_run
 from tres_scrapy.cluster.start import Order, crawl
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.extensions.job import identity_of
+from tres_scrapy.run.identity import identity_of
 from tres_scrapy.url.message import TresError
 
 FOOD = {"topic": "food", "web": "synthetic"}

@@ -110,7 +110,7 @@ class Shard:
             output = self._session.output
             files = output, beside(output, PAGES), beside(output, ENDING)
             self._journal.note_lengths(files)
-        self._session.listeners.append(self._booked)
+        self._session.steps.listeners.append(self._booked)
         self._loop = create_looping_call(self._pulse)
         self._loop.start(PULSE, now=True)
 
@@ -149,7 +149,7 @@ class Shard:
             idle=not crawl.leased and not crawl.store.pending,
             busy=crawl.leased >= self._requests or not crawl.store.may_be_ready(crawl.available),
             requests=self._requests,
-            hopeless=not crawl.leased and self._session.exhausted(now),
+            hopeless=not crawl.leased and self._session.health.exhausted(crawl.leased, now),
             sent=dict(outbox.sent),
             received=dict(outbox.received),
             settled=self._snapshots is None or self._snapshots.holds(self._journal.database),

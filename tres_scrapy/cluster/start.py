@@ -23,8 +23,8 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.assembly import learning_setup, require_packs
 from tres_scrapy.extensions.ending import SHUTDOWN
-from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.extensions.offline_web import FIGURES, in_words, start_web
+from tres_scrapy.run.identity import identity_of, now
 from tres_scrapy.run.job_file import CLUSTER
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.topic.pack import load_packs

@@ -75,7 +75,7 @@ class Sitemaps:
             self._asked.update(session.job.origins_asked())
             hosts = (urlsplit(origin).hostname or "" for origin in self._asked)
             self._hosts.update(map(session.crawl.store.ledger.id_of_host, hosts))
-        session.listeners.append(self.note)
+        session.steps.listeners.append(self.note)
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
         named = map(canonicalise, getattr(getattr(robotparser, "rp", None), "sitemaps", ()))
@@ -151,7 +151,7 @@ class Sitemaps:
         self._session.crawl.store.names.learn(judged.names)
         if judged.page.content_type == INDEX:
             return [link.url for link in judged.page.links]
-        new = self._session.add_links(row, judged)
+        new = self._session.steps.add_unlinked(row, judged)
         counts[LINKS] += new
         logger.info("Links in the sitemap %s that are new: %d", url, new)
         return []

@@ -216,7 +216,7 @@ class SurfaceSpider(TresSpider):
         """Add records to the frontier, or yield their links."""
         self._count("records", len(hits))
         if self.config.follow and hits:
-            self._session.add_outlinks(
+            self._session.steps.add_answers(
                 site.row, [hit.url for hit in hits], [hit.anchor for hit in hits]
             )
         elif hits:
