@@ -302,8 +302,8 @@ def test_batches_stay_until_they_are_durable(monkeypatch):
         epoch=7,
         age=0.0,
         error="",
-        holds=lambda database: True,
-        take_if_due=lambda database, outbox, at_once: None,
+        holds=lambda journal: True,
+        is_due=lambda journal, at_once: False,
     )
     world = World(monkeypatch, snapshots=snapshots).open()
     assert world.job.outbox.epoch == 7

@@ -9,7 +9,7 @@ pytest.importorskip("ray", reason="needs the extra cluster")
 from tres_scrapy.cluster import actor
 from tres_scrapy.cluster.plan import Plan
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.snapshot_store import begin_run
+from tres_scrapy.cluster.snapshot import begin_run
 from tres_scrapy.cluster.start import Order, crawl
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
