@@ -34,6 +34,7 @@ from tres_scrapy.downloader.request import crawls, follows_links
 from tres_scrapy.downloader.robots import RobotsMiddleware
 from tres_scrapy.export.archive import Archive, ArchiveMiddleware
 from tres_scrapy.export.csv_table import CsvPipeline
+from tres_scrapy.export.final_output import FinalOutput
 from tres_scrapy.export.known import NewnessPipeline
 from tres_scrapy.export.metrics import Metrics
 from tres_scrapy.export.output_file import FeedFlush, JsonLinesPipeline
@@ -90,6 +91,7 @@ CRAWLING: Components = {
         Progress: 120,
         Archive: 140,
         Metrics: 145,
+        FinalOutput: 148,  # before the Recorder writes its report
         Recorder: 150,
         Rendering: 160,
         Dashboard: 170,

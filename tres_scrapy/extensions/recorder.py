@@ -130,7 +130,13 @@ class Recorder:
         if self._writer is not None:
             self._save(self._writer.note, booking)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the file has all pages booked before the spider closed, with their texts."""
+        return self._writer is not None and self._config.watch.texts
+
     def spider_closed(self, spider: Spider, reason: str) -> None:
+        self._flush()  # others read the file when the engine has stopped
         self._reason = reason
         if (session := self._crawler.get_extension(CrawlSession)) is not None:
             ending = session.ending
