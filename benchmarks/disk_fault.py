@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 PHASES = ("start", "booking", "checkpoint", "migration", "end")
 ACTIONS = {"SIGKILL": 0, "EIO": errno.EIO, "ENOSPC": errno.ENOSPC}
 # by phase: the most writes that pass first; a transaction takes about 20
-AFTER = {"start": 40, "booking": 400, "checkpoint": 60, "migration": 30, "end": 80}
+AFTER = {"start": 40, "booking": 400, "checkpoint": 60, "migration": 30, "end": 15}
 LONGEST = 20.0  # seconds from the phase to the strike; then the crawl is killed
 SLOWEST_START = 120.0  # seconds for the start of a crawl
 END = 5  # pages fetched by a crawl that is struck at its end
