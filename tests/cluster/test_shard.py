@@ -114,7 +114,7 @@ class World:
             crawl=self.crawl,
             job=self.job,
             stop=self.stopped.append,
-            steps=SimpleNamespace(listeners=[]),
+            listeners=[],
             output=Path("pages.jsonl"),
             health=SimpleNamespace(exhausted=lambda leased, now: False),
         )

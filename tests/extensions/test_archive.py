@@ -36,9 +36,7 @@ class Crawler:
         self.stats = MemoryStatsCollector(SimpleNamespace(settings=self.settings))
         crawl = SimpleNamespace(is_leased=lambda row: True)
         output = Path(self.settings.get("TRES_OUTPUT", "output/food.jsonl"))
-        self.learner = SimpleNamespace(
-            crawl=crawl, steps=SimpleNamespace(listeners=[]), output=output, job=None
-        )
+        self.learner = SimpleNamespace(crawl=crawl, listeners=[], output=output, job=None)
         self.closed = []
         self.engine = SimpleNamespace(close_spider_async=self.close)
 

@@ -130,7 +130,7 @@ def test_nothing_is_read_in_a_pause_or_rest(monkeypatch, reason):
 
 
 def test_hosts_asked_before_are_not_asked_again():
-    learner = MagicMock(**{"job.origins_asked.return_value": ["http://a.test"]})
+    learner = MagicMock(listeners=[], **{"job.origins_asked.return_value": ["http://a.test"]})
     learner.crawl.store.ledger.id_of_host.return_value = 5
     learner.crawl.store.ledger.exhausted.return_value = [False]
     extension = Sitemaps(Mock(**{"get_extension.return_value": learner}))

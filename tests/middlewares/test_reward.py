@@ -218,7 +218,8 @@ def test_failed_fetch_is_booked(options, kind):
 @pytest.mark.parametrize("status", [200, 404])
 def test_unsaved_page_gives_no_items(status):
     """A resumed crawl fetches the page again: its items would be there twice."""
-    job = Mock(failed=False, **{"requests.return_value": {}, "book.return_value": False})
+    job = Mock(**{f"{name}.return_value": {} for name in ("requests", "rests")})
+    job.book.return_value = job.failed = False
     middleware, _, response = leased_page(follow_every_link=False, status=status, job=job)
 
     async def outputs():

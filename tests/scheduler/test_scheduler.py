@@ -113,7 +113,8 @@ def scheduler_of(
 
 def a_job():
     """A job that saves everything."""
-    return Mock(failed=False, **{"requests.return_value": {}, "write.return_value": True})
+    kept = {f"{name}.return_value": {} for name in ("requests", "rests")}
+    return Mock(failed=False, **kept, **{"write.return_value": True})
 
 
 def slot(delay=0.0, concurrency=1, lastseen=0.0, jitter=0.0):

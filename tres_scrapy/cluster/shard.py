@@ -107,7 +107,7 @@ class Shard:
             self._journal.survive_power_cuts()
         if self._snapshots is not None:
             self._outbox.begin(self._snapshots.epoch)
-        self._session.steps.listeners.append(self._booked)
+        self._session.listeners.append(self._booked)
         self._loop = create_looping_call(self._pulse)
         self._loop.start(PULSE, now=True)
 

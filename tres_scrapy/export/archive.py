@@ -90,7 +90,7 @@ class Archive:
         self.writer.put(partial(info_record, path.name, _facts(self._crawler, self._config)))
         self._crawl = session.crawl
         self._again = session.job.interrupted if session.job is not None else frozenset()
-        session.steps.listeners.append(self.booked)
+        session.listeners.append(self.booked)
 
     async def add(self, row: int | None, exchange: Exchange) -> None:
         """Archive an exchange; if too much waits to be written, wait without blocking others."""

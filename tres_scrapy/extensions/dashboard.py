@@ -55,7 +55,7 @@ class Dashboard:
             return
         control = Control(self._crawler, session)
         answering = self._answering(session, recorder)
-        session.steps.listeners.append(partial(_note, answering))
+        session.listeners.append(partial(_note, answering))
         monitor = SessionMonitor(session)
         self._state = PageState(
             self._config, control, lambda: monitor.look(under_way=control.requests_under_way)

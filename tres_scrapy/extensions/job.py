@@ -6,6 +6,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any, ParamSpec, Self
 
@@ -19,7 +20,7 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
-from tres_scrapy.items import dump_item, load_item
+from tres_scrapy.items import LONGEST, dump_item, load_item
 from tres_scrapy.run.identity import identity_of, journal_kind, now
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import Journal
@@ -29,6 +30,7 @@ from tres_scrapy.url.message import plural
 JOB_FAILED = "job_failed"
 _CAP = "max_per_domain"
 _ASKED = "sitemaps of "  # before the origin of a host
+_REST = "rest of "  # before the name of a host
 
 P = ParamSpec("P")
 
@@ -160,7 +162,17 @@ class Job:
     def origins_asked(self) -> list[str]:
         """Return the hosts that were asked for their sitemaps, such as http://a.test."""
         with reading():
-            return self.journal.noted_after(_ASKED)
+            return [*self.journal.noted_after(_ASKED)]
+
+    def note_rest(self, host: str, until: float, kind: str) -> bool:
+        """Save until when a host asked for a pause, in seconds since 1970, and how."""
+        return self.write(self.journal.note, f"{_REST}{host}", f"{ceil(until)} {kind}")
+
+    def rests(self) -> dict[str, tuple[int, str]]:
+        """Return the pauses that hosts asked for, also those that are over, as they were saved."""
+        with reading():
+            kept = self.journal.noted_after(_REST).items()
+            return {host: _rest(*value.split(" ")) for host, value in kept}
 
     def keep(self, wanted: Mapping[int, Request]) -> None:
         """Save the spider's own requests, by row, in the next transaction."""
@@ -243,3 +255,7 @@ class Job:
                 )
             crawl.change_cap(cap)
             logger.info("MAX is %s, as changed during the crawl", cap)
+
+
+def _rest(until: str, kind: str) -> tuple[int, str]:
+    return int(until), kind[:LONGEST]

@@ -23,7 +23,7 @@ from tres_scrapy.extensions.ending import NO_JUDGE, Ending
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.extensions.own_request import OwnRequests
-from tres_scrapy.extensions.step import CrawlStats, Steps
+from tres_scrapy.extensions.step import CrawlStats, Listener, Steps
 from tres_scrapy.extensions.topic_source import new_folder, remove_unused, task_of
 from tres_scrapy.run.identity import now
 from tres_scrapy.run.reason import Reasons
@@ -71,7 +71,16 @@ class CrawlSession:
             job.recover(crawl, self.requests)
             self.requests.note_past()
         self.health = Health(crawl.store, rest)  # once the job has told which hosts are known
-        self.steps = Steps(crawl, judge, self.health, self.requests, job, is_offline=is_offline)
+        self.listeners: list[Listener] = []  # receive each booking that is saved
+        self.steps = Steps(
+            crawl,
+            judge,
+            self.health,
+            self.requests,
+            job,
+            listeners=self.listeners,
+            is_offline=is_offline,
+        )
         self.reasons = Reasons(crawl)
         self.ending = Ending(crawl, self.health, is_kept=job is not None, is_ours=follows_all)
 
@@ -112,7 +121,7 @@ class CrawlSession:
             follows_all=follows_links(crawler.spider),
             stop=stop,
         )
-        session.steps.listeners.append(CrawlStats(crawler, crawl, session.health).note)
+        session.listeners.append(CrawlStats(crawler, crawl, session.health).note)
         connect(session.steps.note_answer, signal=signals.response_downloaded)
         connect(freeze, signal=signals.spider_opened)
         session.ending.connect(crawler)

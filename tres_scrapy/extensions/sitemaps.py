@@ -75,7 +75,7 @@ class Sitemaps:
             self._asked.update(session.job.origins_asked())
             hosts = (urlsplit(origin).hostname or "" for origin in self._asked)
             self._hosts.update(map(session.crawl.store.ledger.id_of_host, hosts))
-        session.steps.listeners.append(self.note)
+        session.listeners.append(self.note)
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
         named = map(canonicalise, getattr(getattr(robotparser, "rp", None), "sitemaps", ()))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from time import monotonic
+from time import monotonic, time
 from typing import Any, Final
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.agent.policy import Decision
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.crawl.host import Health
-from tres_scrapy.downloader.request import LEASE
+from tres_scrapy.crawl.host import Health, Rest
+from tres_scrapy.downloader.refusal import failure_of
+from tres_scrapy.downloader.request import LEASE, ROBOTS_TXT
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
@@ -26,14 +28,16 @@ from tres_scrapy.topic.pack import Judged
 
 EVERY: Final = 1.0  # seconds between two updates of the stats
 
+Listener = Callable[[Booking], None]
+
 logger = logging.getLogger(__name__)
 
 
 class Steps:
     """Takes the steps of a crawl, and saves each if there is a `job`.
 
-    With CONCURRENT_REQUESTS=1 the random seed determines their order. `listeners` receive each
-    booking that is saved.
+    With CONCURRENT_REQUESTS=1 the random seed determines their order. The `listeners` of the moment
+    receive each booking that is saved.
     """
 
     def __init__(
@@ -42,17 +46,19 @@ class Steps:
         judge: Judge,
         health: Health,
         requests: OwnRequests,
-        job: Job | None = None,
+        job: Job | None,
         *,
+        listeners: Sequence[Listener],
         is_offline: bool = False,
     ) -> None:
-        self.listeners: list[Callable[[Booking], None]] = []
+        self._listeners = listeners
         self._crawl = crawl
         self._judge = judge
         self._health = health
         self._requests = requests
         self._job = job
         self._is_offline = is_offline
+        self._resume_rests()
 
     def next(self, available: Availability) -> Decision | None:
         """Lease the sample to fetch next; return None if none can be fetched now."""
@@ -129,7 +135,7 @@ class Steps:
         self._health.note_booking(row)
         self._requests.note_booking(booking, own or {})
         booked = self._job is None or self._job.book(self._crawl, booking, items)
-        for listener in self.listeners if booked else ():
+        for listener in self._listeners if booked else ():
             listener(booking)
         return booked
 
@@ -150,10 +156,17 @@ class Steps:
         return self._rest(host, failure, now)
 
     def note_answer(self, response: Response, request: Request) -> None:
-        """Note that a host has answered, be it with its robots.txt; what waits for it is next."""
-        if not Failure.of_status(response.status).passes:
-            url = urlparse_cached(request)
-            host = self._crawl.store.hosts.find(url.hostname or "")
+        """Note that a host has answered, be it with its robots.txt; what waits for it is next.
+
+        It rests if it asks for that in answer to a sitemap or the like, which no sample waits for.
+        """
+        url = urlparse_cached(request)
+        host = self._crawl.store.hosts.find(url.hostname or "")
+        if (failure := failure_of(HttpError(response))).passes:
+            aside = not (request.meta.keys() & {LEASE, ROBOTS_TXT} or self._is_offline)
+            if host is not None and failure.retry_after and aside and self._requests.follows_all:
+                self._rest(host, failure, monotonic())
+        else:
             self._health.note_answer(host, f"{url.scheme}://{url.netloc}")
             if host is not None and LEASE in request.meta:
                 self._crawl.bring_forward(self._health.note_page(host))
@@ -174,7 +187,17 @@ class Steps:
                 self._job.write(self._job.journal.save, self._crawl)  # no booking may follow
         elif self._health.rests > rests:
             logger.info("%s rests for %.0f s (%s)", name, rest.until - now, failure.kind)
+        if rest is not None and failure.retry_after and self._job is not None:
+            self._job.note_rest(name, time() + rest.until - now, failure.kind)
         return rest is not None
+
+    def _resume_rests(self) -> None:
+        """Let hosts rest that asked an earlier run for it, until then."""
+        steady = monotonic() - time()
+        for name, (until, kind) in self._job.rests().items() if self._job is not None else ():
+            host = self._crawl.store.hosts.find(name)
+            if host is not None and until > time():
+                self._health.rest(host, Rest(1, until + steady, kind), monotonic())
 
 
 class CrawlStats:

@@ -108,6 +108,8 @@ function showState(state) {
   byId("status").className = `pill ${status}`;
   const left = state.left === null || status !== "running" ? "" : `, ${duration(state.left)} left`;
   byId("timing").textContent = `${duration(state.elapsed)}${left}`;
+  byId("warnings").textContent = state.warnings.join(". ");
+  byId("warnings").hidden = !state.warnings.length;
   byId("progress").hidden = !state.limit;
   const share = state.limit ? Math.min(1, state.pages / state.limit) : 0;
   byId("progress").firstElementChild.style.width = `${100 * share}%`;
@@ -121,6 +123,7 @@ function showState(state) {
   card("Pages per second", rate, `${whole(state.under_way)} under way`);
   card("Failed fetches", whole(state.failures), "not counted as pages");
   if (state.shards) showShards(state.shards);
+  showHolder(state.holder);
   byId("pause").textContent = status === "paused" ? "Resume" : "Pause";
   for (const button of document.querySelectorAll("header button, form button")) {
     button.disabled = status === "ending";
@@ -129,6 +132,15 @@ function showState(state) {
   byId("tab-asked").textContent = `Questions (${whole(state.asked)})`;
   byId("max-value").placeholder = state.limit ? "none, 10 or 5_2" : "none or 10";
   if (state.shards) byId("max-value").placeholder = "none or 10";
+}
+
+// The site or body that gave most of the last pages
+
+function showHolder(holder) {
+  byId("holder").hidden = !holder;
+  if (!holder) return;
+  byId("holder").className = holder.reason ? "" : "warning";
+  byId("holder").textContent = holder.said;
 }
 
 // Shards of a crawl in several processes
@@ -319,7 +331,7 @@ async function showAsked() {
     item.dataset.url = page.url;
     item.append(
       link(page.url, page.title || page.url), buttons(page), element("p", "text", page.text),
-      element("p", "note", `P(relevant) ${percent(page.probability)}`),
+      element("p", "note", `Asked as it is ${page.why}: P(relevant) ${percent(page.probability)}`),
     );
     return item;
   }));
