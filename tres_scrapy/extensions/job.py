@@ -36,6 +36,7 @@ from tres_scrapy.url.message import TresError, plural
 
 JOB_FAILED = "job_failed"
 _CAP = "max_per_domain"
+_LATE = "late items"
 _ASKED = "sitemaps of "  # before the origin of a host
 _REST = "rest of "  # before the name of a host
 
@@ -181,6 +182,18 @@ class Job:
         with reading():
             kept = self.journal.noted_after(_REST).items()
             return {host: _rest(*value.split(" ")) for host, value in kept}
+
+    def rows_handed_over(self) -> set[int]:
+        """Return the rows of pages whose items left although they were not relevant at first."""
+        with reading():
+            return set(json.loads(self.journal.noted(_LATE) or "[]"))
+
+    def hand_over(self, items: Mapping[int, Any]) -> bool:
+        """Save late items by row, before they leave; return whether that worked."""
+        rows = sorted(self.rows_handed_over() | items.keys())
+        kept = [(row, 0, dump_item(item)) for row, item in items.items()]
+        self._leaving.setdefault(None, []).extend(((row, 0), items[row]) for row in items)
+        return self.write(self.journal.hand_over, kept, _LATE, json.dumps(rows))
 
     def keep(self, wanted: Mapping[int, Request]) -> None:
         """Save the spider's own requests, by row, in the next transaction."""
