@@ -115,7 +115,7 @@ def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path):
     answers = tmp_path / "answers.txt"
     answers.write_text("yes http://h2.test/\nno http://h3.test/\n", encoding="utf-8")
     feed = tmp_path / "feed.jsonl"
-    more = ("-a", f"answers={answers}", "-a", "csv=1", "-o", str(feed))
+    more = ("-a", f"answers={answers}", "-a", "csv=1", "-a", "retract=1", "-o", str(feed))
     command = arguments_in(tmp_path, *more)
     output = tmp_path / "items.jsonl"
     for number in ("[1-9]", "0"):  # the second time, nothing is left to fetch or to change
@@ -131,9 +131,11 @@ def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path):
         assert "http://h3.test/" not in expected
         with output.with_suffix(".csv").open(encoding="utf-8") as lines:
             assert sorted(row["url"] for row in csv.DictReader(lines)) == expected
-        sent = [item["url"] for item in lines_of(feed)]  # late pages are, once; none is taken back
-        assert len(set(sent)) == len(sent)
-        assert {*expected, "http://h3.test/"} <= {*sent}
+        items = [(item["url"], "retracted" in item) for item in lines_of(feed)]
+        assert len(set(items)) == len(items)
+        retracted = {url for url, is_retracted in items if is_retracted}
+        assert "http://h3.test/" in retracted
+        assert {url for url, _ in items} - retracted == {*expected}
 
 
 DROPPING = """

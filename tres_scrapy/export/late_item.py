@@ -24,9 +24,10 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.export.output_file import JsonLinesPipeline
 from tres_scrapy.export.topic_view import TopicView, topic_view, view_pages
+from tres_scrapy.extensions.job import LATE, RETRACTED, Job
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.items import RelevantPage, item_class
+from tres_scrapy.items import RelevantPage, RetractedPage, item_class
 from tres_scrapy.page.language import detect_language
 from tres_scrapy.report.record import Record
 from tres_scrapy.rights.signal import as_items
@@ -49,12 +50,16 @@ class LastVerdicts:
         self.relevant: dict[str, float] = {}  # P(relevant) of the pages that are
         self._seen: set[str] = set()
         self.late: dict[str, Fetch] = {}  # relevant now, and not when they were fetched
+        self.retracted: dict[int, RetractedPage] = {}  # the opposite, by row
         for page, _, probability, relevant in view_pages(record, view, 0.0):
             self._seen.add(page.url)
             if relevant:
                 self.relevant[page.url] = probability
                 if not page.relevant:
                     self.late[page.url] = page
+            elif page.relevant:
+                final = page.final_url or page.url
+                self.retracted[page.row] = RetractedPage(page.url, final, probability)
 
     def of(self, row: Mapping[str, Any]) -> float | None:
         """Return P(relevant) of the page of a line or row, None if it is not relevant any more.
@@ -81,7 +86,8 @@ class LateItems:
         self._crawler = crawler
         self._is_sending = False
         self._is_done = False
-        self.sent: set[str] = set()  # URLs
+        self._rows: dict[int, set[int]] = {LATE: set(), RETRACTED: set()}  # of items sent
+        self.sent: set[str] = set()  # URLs of late pages
         self.dropped: set[str] = set()  # those of them that a pipeline has dropped
 
     @classmethod
@@ -115,19 +121,8 @@ class LateItems:
             with suppress(TresError):  # after this answer, the topic has learned from all pages
                 await asyncio.wrap_future(session.judge.submit(Source(b"", "", is_sitemap=True)))
             recorder.flush()
-            items = await asyncio.to_thread(self._find, recorder.path)
-            before = session.job.rows_handed_over() if session.job is not None else set()
-            new = {
-                row: item
-                for row, item in items.items()
-                if row not in before and item.url not in self.sent
-            }
-            if new and (session.job is None or session.job.hand_over(new)):
-                self.sent.update(item.url for item in new.values())
-                for output in pipelines(self._crawler, JsonLinesPipeline):
-                    output.hold(self.sent)
-                start = engine.scraper.start_itemproc_async
-                await asyncio.gather(*(start(item, response=None) for item in new.values()))
+            for kind, items in (await asyncio.to_thread(self._find, recorder.path)).items():
+                await self._hand_over(kind, items, session.job)
         except (OSError, TresError) as error:
             logger.error("Pages relevant only now are not sent: %s", plainly(error, named=True))
         finally:
@@ -136,12 +131,31 @@ class LateItems:
         if self._is_done:
             await engine.close_spider_async(reason=session.ending.reason)
 
-    def _find(self, run: Path) -> dict[int, RelevantPage]:
+    def _find(self, run: Path) -> dict[int, dict[int, Any]]:
+        """Return the items to send by kind, and by row."""
+        options = Config.of(self._crawler.settings).output
         with Record(run) as record:
             view = topic_view(record)
             if view is None:
                 return {}
-            return LastVerdicts(record, view).items(Config.of(self._crawler.settings).output.fields)
+            verdicts = LastVerdicts(record, view)
+            late = {LATE: verdicts.items(options.fields)}
+            return late | ({RETRACTED: verdicts.retracted} if options.retract else {})
+
+    async def _hand_over(self, kind: int, items: Mapping[int, Any], job: Job | None) -> None:
+        """Send items that were not sent before; with JOBDIR each of them once, whatever happens."""
+        assert self._crawler.engine is not None
+        before = self._rows[kind] | (set() if job is None else job.rows_handed_over(kind))
+        new = {row: item for row, item in items.items() if row not in before}
+        self._rows[kind].update(new)
+        if not new or not (job is None or job.hand_over(kind, new)):
+            return
+        if kind == LATE:
+            self.sent.update(item.url for item in new.values())
+            for output in pipelines(self._crawler, JsonLinesPipeline):
+                output.hold(self.sent)
+        send = self._crawler.engine.scraper.start_itemproc_async
+        await asyncio.gather(*(send(item, response=None) for item in new.values()))
 
 
 def pipelines(crawler: Crawler, kind: type[T]) -> list[T]:
