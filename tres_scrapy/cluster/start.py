@@ -22,6 +22,7 @@ from tres_scrapy.cluster.view import ClusterView
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.assembly import learning_setup, require_packs
+from tres_scrapy.downloader.identity import Identity
 from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.extensions.offline_web import FIGURES, in_words, start_web
@@ -121,6 +122,8 @@ def _config_of(order: Order) -> Config:
     config = Config.from_settings({**order.settings, **given, **number})
     config.require_seed()
     config.require_packages()
+    if config.download.identity is not None:
+        Identity.read(config.download.identity)  # as each shard does, but its log is elsewhere
     if config.output.warc_file is not None:
         raise ConfigError("warc_file: each shard writes its own archive, beside its pages")
     if (order.job / NAME).exists() and not (order.job / CLUSTER).exists():
