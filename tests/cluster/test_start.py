@@ -79,8 +79,9 @@ def test_missing_package_is_said_first(tmp_path, monkeypatch):
 
 
 def test_key_of_others_is_refused(tmp_path):
-    (tmp_path / "open.key").touch(0o644)
-    order = Order(tmp_path / "job", 2, arguments=FOOD | {"identity": str(tmp_path / "open.key")})
+    key = KeyFolder(tmp_path).add("https://crawler.test")
+    key.chmod(0o644)
+    order = Order(tmp_path / "job", 2, arguments=FOOD | {"identity": str(key)})
     with pytest.raises(TresError, match="chmod 600"):
         crawl(order)
     assert not (tmp_path / "job").exists()
