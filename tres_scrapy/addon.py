@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
@@ -22,6 +23,7 @@ from tres_scrapy.config.download import NEVER
 from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.config.typed import named
 from tres_scrapy.downloader.compression import BoundedCompression
+from tres_scrapy.downloader.contact import check_contact, set_contact
 from tres_scrapy.downloader.delay import CrawlDelay, CrawlDelayMiddleware, SharedAddresses
 from tres_scrapy.downloader.engine import SteadyClock
 from tres_scrapy.downloader.handler import BoundedHandler
@@ -138,9 +140,16 @@ class TresAddon:
     where a spider crawls: `scrapy shell`, `fetch` and other commands work as without it.
     """
 
-    def __init__(self, *, follows_all: bool = True, has_frontier: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        follows_all: bool = True,
+        has_frontier: bool = True,
+        start_urls: Iterable[str] = (),
+    ) -> None:
         self._follows_all = follows_all
         self._has_frontier = has_frontier
+        self._start_urls = start_urls
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -150,12 +159,14 @@ class TresAddon:
         return cls(
             follows_all=follows_links(spider),
             has_frontier=getattr(spider, "has_frontier", True),
+            start_urls=getattr(crawler.spider or spider, "start_urls", ()),
         )
 
     def update_settings(self, settings: BaseSettings) -> None:
         _install(settings, FETCHING)
         for name, value in (LIMITS | CLOSED).items():
             settings.set(name, value, "addon")
+        set_contact(settings)
         _bound_headers(settings)
         _check_identity(settings)
         for scrapys, own in REPLACED.items():
@@ -172,6 +183,9 @@ class TresAddon:
                 settings.set(name, value, "addon")
         config = Config.of(settings)
         config.require_packages()
+        if not config.shard.count:  # else the whole crawl has been checked
+            urls = (*config.seed, *self._start_urls)
+            check_contact(settings["USER_AGENT"], config, urls)
         check_parquet(settings)
         exporters = settings.getdict("FEED_EXPORTERS")
         settings.set("FEED_EXPORTERS", {FORMAT: ParquetItemExporter} | exporters, "addon")

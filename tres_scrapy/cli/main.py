@@ -16,6 +16,7 @@ MEANINGS: Final = {
     "crawl": "collect the pages of a topic, from a URL",
     "seeds": "rate seeds before a long crawl",
     "answer": "say which pages of a crawl from keywords are relevant",
+    "audit": "how much of a crawl's output is relevant, by pages drawn by chance",
     "explain": "why a crawl fetched a page",
     "export": "write the pages of a crawl, also irrelevant ones, as JSON lines, CSV, ...",
     "report": "write the report of a crawl as one HTML file",
