@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from scrapy import Spider, signals
@@ -10,10 +11,12 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.statscollectors import StatsCollector
 
+from tres_scrapy.config.limit import StopRule
 from tres_scrapy.config.typed import typed
-from tres_scrapy.crawl.crawl import LINKS_REFUSED, POSTPONED, Crawl
+from tres_scrapy.crawl.crawl import LINKS_REFUSED, POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import DEAD_LINKS, JUDGE_ERROR, ROBOTS
 from tres_scrapy.crawl.host import Health
+from tres_scrapy.crawl.outlook import Outlook
 from tres_scrapy.crawl.verdict import foreign_pages
 from tres_scrapy.frontier.admission import AT_MAX, FAILED, RESTED, refused_links
 from tres_scrapy.page.wall import SCRIPTS
@@ -67,11 +70,16 @@ class Ending:
         crawler.signals.connect(self.spider_idle, signal=signals.spider_idle)
         crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
 
-    def spider_idle(self, spider: Spider) -> None:
+    @property
+    def reason(self) -> str:
+        """Why the spider is closed if nothing is left to do now, "" if Scrapy says it."""
         if self._crawl.finished:
-            raise CloseSpider(PAGE_LIMIT)
-        if self._is_ours:
-            raise CloseSpider(FRONTIER_EXHAUSTED if self._crawl.pages else NO_PAGE)
+            return PAGE_LIMIT
+        return "" if not self._is_ours else FRONTIER_EXHAUSTED if self._crawl.pages else NO_PAGE
+
+    def spider_idle(self, spider: Spider) -> None:
+        if reason := self.reason:
+            raise CloseSpider(reason)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         store = self._crawl.store
@@ -155,3 +163,20 @@ class Ending:
             name.removeprefix(POSTPONED) for name in self._crawl.counts if POSTPONED in name
         ]
         return ", ".join([*self._crawl.failures, *postponed]) or "none could be requested"
+
+
+class EarlyEnd:
+    """Ends a crawl when its outlook meets a rule."""
+
+    def __init__(self, outlook: Outlook, rule: StopRule, stop: Callable[[str], None]) -> None:
+        self._outlook = outlook
+        self._rule = rule
+        self._stop = stop
+        self._is_over = False
+
+    def note(self, booking: Booking) -> None:
+        """Look at the outlook after a booking."""
+        if not self._is_over and self._outlook.meets(self._rule):
+            self._is_over = True
+            logger.info("Stops by the rule %s: %s", self._rule, self._outlook.look())
+            self._stop(ENOUGH)
