@@ -241,7 +241,7 @@ def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return ", ".join(map(str, value)) if type(value) is tuple else str(value)
 
 
 def resident_memory() -> int | None:

@@ -10,7 +10,10 @@ from pathlib import Path
 from shutil import rmtree
 from time import monotonic, time
 from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
+import numpy as np
+from numpy.typing import NDArray
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
@@ -26,6 +29,7 @@ from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.host import Health, Rest
+from tres_scrapy.crawl.visit import Visits
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, ROBOTS_TXT, follows_links
 from tres_scrapy.extensions.ending import NO_JUDGE, Ending
@@ -67,6 +71,7 @@ class CrawlSession:
         job: Job | None = None,
         dupefilter: OwnDupeFilter | None = None,
         rest: RestOptions = REST,
+        visits: Visits | None = None,
         is_offline: bool = False,
         follows_all: bool = True,
         stop: Callable[[str], None] = lambda reason: None,
@@ -93,6 +98,10 @@ class CrawlSession:
             self.requests.note_past()
         self.health = Health(crawl.store, rest)  # once the job has told which hosts are known
         self._resume_rests()
+        self.visits = visits  # None if no site has hours or a number of requests a day
+        self.opens_at: float | None = None  # the time of day at which the crawl goes on
+        if visits is not None and job is not None:
+            visits.restore(job.visits())
         self.ending = Ending(crawl, self.health, is_kept=job is not None, is_ours=follows_all)
         self._is_offline = is_offline
 
@@ -131,6 +140,7 @@ class CrawlSession:
             job=job,
             dupefilter=OwnDupeFilter.from_crawler(crawler),
             rest=config.rest,
+            visits=Visits(crawl.store.ledger, config.visits) if config.visits.are_limited else None,
             is_offline=config.web.kind is not None,
             follows_all=follows_links(crawler.spider),
             stop=stop,
@@ -206,6 +216,22 @@ class CrawlSession:
             return not store.pending
         # none of the hosts that rest has answered: it is not worth waiting
         return bool(self.health.resting(now)) and not self.health.promises(now)
+
+    def closed(self) -> NDArray[np.bool_] | None:
+        """Return which domains are closed now, as `Availability.closed`."""
+        return None if self.visits is None else self.visits.closed(time())
+
+    def is_closed(self, url: str) -> bool:
+        """Return whether the site of a URL must not be sent a request now."""
+        host = urlsplit(url).hostname or ""
+        return self.visits is not None and self.visits.is_closed(host, time())
+
+    def note_visit(self, host: str) -> None:
+        """Count a request that is sent to a host."""
+        self.opens_at = None
+        visit = None if self.visits is None else self.visits.note(host, time())
+        if visit is not None and self.job is not None:
+            self.job.note_visit(visit)
 
     def redirect(self, row: int, url: str) -> bool:
         """Redirect a leased row; return False if its new URL must not be fetched."""

@@ -30,6 +30,7 @@ FILES: Final = 10  # most sitemaps and feeds of a host
 HOSTS: Final = 5  # most hosts of a domain that are asked
 AT_ONCE: Final = 4  # hosts
 PAUSE: Final = 0.5  # seconds between looks whether a paused crawl goes on, or a rest is over
+LONG_PAUSE: Final = 60.0  # the same, until a site opens
 OF_PAGES: Final = frozenset({"allow", "max_per_path"})  # rules of the scope
 NAMED: Final = 100_000  # hosts whose robots.txt named sitemaps that are remembered
 READ, LINKS, FAILED = "sitemaps/read", "sitemaps/links", "sitemaps/failed"  # counts of the crawl
@@ -117,6 +118,8 @@ class Sitemaps:
         while waiting and len(seen) < FILES and not self._session.crawl.finished:
             if self._crawler.engine.paused or self._rests(waiting[0]):
                 await asyncio.sleep(PAUSE)
+            elif self._session.is_closed(waiting[0]):
+                await asyncio.sleep(LONG_PAUSE)
             elif (url := waiting.popleft()) not in seen:
                 seen.add(url)
                 async with self._turn:
