@@ -20,10 +20,13 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.download import NEVER
 from tres_scrapy.config.preset import set_scrapys
+from tres_scrapy.config.typed import named
 from tres_scrapy.downloader.compression import BoundedCompression
 from tres_scrapy.downloader.contact import check_contact, set_contact
 from tres_scrapy.downloader.delay import CrawlDelay, CrawlDelayMiddleware, SharedAddresses
 from tres_scrapy.downloader.engine import SteadyClock
+from tres_scrapy.downloader.handler import BoundedHandler
+from tres_scrapy.downloader.identity import Identity
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import (
     MetaRefreshes,
@@ -41,6 +44,7 @@ from tres_scrapy.export.known import NewnessPipeline
 from tres_scrapy.export.metrics import Metrics
 from tres_scrapy.export.output_file import FeedFlush, JsonLinesPipeline
 from tres_scrapy.export.parquet import FORMAT, ParquetItemExporter, check_parquet
+from tres_scrapy.extensions.asking import AskAnswerer
 from tres_scrapy.extensions.dashboard import Dashboard
 from tres_scrapy.extensions.offline_web import OfflineProxyMiddleware, OfflineWeb
 from tres_scrapy.extensions.own_queue import JsonSpiderState, keep_as_json
@@ -99,6 +103,7 @@ CRAWLING: Components = {
         Recorder: 150,
         Rendering: 160,
         Dashboard: 170,
+        AskAnswerer: 180,
     },
 }
 # Limits that protect a crawl of the open web, and our name; a project may set its own.
@@ -162,6 +167,7 @@ class TresAddon:
             settings.set(name, value, "addon")
         set_contact(settings)
         _bound_headers(settings)
+        _check_identity(settings)
         for scrapys, own in REPLACED.items():
             replace_middleware(settings, scrapys, own)
         if self._has_frontier:
@@ -215,3 +221,18 @@ def _bound_headers(settings: BaseSettings) -> None:
     for scheme, handler in ours.DOWNLOAD_HANDLERS.items():
         if scheme not in settings.getdict("DOWNLOAD_HANDLERS"):
             settings["DOWNLOAD_HANDLERS"].set(scheme, handler, "addon")
+
+
+def _check_identity(settings: BaseSettings) -> None:
+    """Raise TresError if requests are to be signed and cannot be."""
+    path = Config.of(settings).download.identity
+    if path is None:
+        return
+    Identity.read(path)
+    handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
+    for scheme in ours.DOWNLOAD_HANDLERS:
+        if handlers[scheme] and not issubclass(load_object(handlers[scheme]), BoundedHandler):
+            raise ConfigError(
+                f"DOWNLOAD_HANDLERS[{scheme!r}] {handlers[scheme]!r} does not sign requests: unset "
+                f"it, or leave out {named('TRES_IDENTITY')}"
+            )

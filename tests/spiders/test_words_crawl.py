@@ -177,4 +177,4 @@ def test_mistyped_file_of_answers_is_refused(scrapy, tmp_path, name, said):
 def test_answers_without_keywords_are_refused(scrapy):
     process = scrapy("crawl", "tres", "-a", "topic=food", "-a", "answers=a.txt")
     assert process.returncode != 0
-    assert "answers need keywords" in process.stderr
+    assert "answers needs keywords" in process.stderr

@@ -32,6 +32,12 @@ class DownloadOptions:
     private_addresses: bool = setting(
         flag, False, "allow links to this machine, its private network and its files"
     )
+    identity: Path | None = setting(
+        Path,
+        None,
+        "key file of `tres identity new`: sign each request with it; unset: requests are unsigned",
+        see="identity.md",
+    )
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,20 @@ def callable_name(text: str) -> str:
     return text
 
 
+def answerer_name(text: str) -> str:
+    """Accept http, program COMMAND or package.module:callable."""
+    try:
+        first, *more = shlex.split(text)
+    except ValueError:  # an open quotation mark, or nothing
+        first, more = "", []
+    if text != "http" and not (first == "program" and more):
+        try:
+            return callable_name(text)
+        except ValueError:
+            raise ValueError("must be http, program COMMAND or package.module:callable") from None
+    return text
+
+
 def one_of(*choices: str) -> Callable[[str], str]:
     """Return a parser that accepts `choices` only."""
 

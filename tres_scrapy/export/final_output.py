@@ -27,7 +27,7 @@ from tres_scrapy.export.csv_table import CsvPipeline
 from tres_scrapy.export.known import NewnessPipeline
 from tres_scrapy.export.output_file import count_lines
 from tres_scrapy.export.topic_view import TopicView, topic_view, view_pages
-from tres_scrapy.extensions.recorder import Recorder
+from tres_scrapy.extensions.recorder import OUTPUT, Recorder
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import RelevantPage, item_class
 from tres_scrapy.page.language import detect_language
@@ -39,15 +39,15 @@ from tres_scrapy.url.whole_file import drop_torn_line, whole_file
 
 TRAIL: Final = 100  # URLs in the path of an item
 T = TypeVar("T")
-OUTPUT: Final = "tres/output/"  # begins the names of the stats
 
 logger = logging.getLogger(__name__)
 
 
 class Settled(NamedTuple):
-    """Pages of an output that was written again: all, those added and those taken out."""
+    """An output that was written again: its pages and their domains, pages added and taken out."""
 
     pages: int
+    domains: int
     added: int
     taken_out: int
 
@@ -128,8 +128,9 @@ class FinalOutput:
         assert self._crawler.stats is not None
         for name, value in settled._asdict().items():
             self._crawler.stats.set_value(f"{OUTPUT}{name}", value)
-        _, added, out = settled
-        return f" ({added} of them found relevant at the end, {out} taken out)"
+        return (
+            f" ({settled.added} of them found relevant at the end, {settled.taken_out} taken out)"
+        )
 
     def _items(self, record: Record, verdicts: LastVerdicts) -> list[RelevantPage]:
         """Return the items of pages that turned relevant after they were fetched."""
@@ -155,6 +156,7 @@ def settle(path: Path, verdicts: LastVerdicts, late: Sequence[RelevantPage]) -> 
     Raise TresError if another crawl writes to the file.
     """
     missing, kept, out = {item.url: item for item in late}, 0, 0
+    domains = set()
     with _locked(path) as lines, whole_file(path) as file:
         for line in lines:
             row = _row(line)
@@ -163,11 +165,13 @@ def settle(path: Path, verdicts: LastVerdicts, late: Sequence[RelevantPage]) -> 
                 out += 1
                 continue
             kept += 1
+            domains.add(row.get("domain", ""))
             missing.pop(row.get("url", ""), None)
             file.write(_line(row | {"probability": probability}) if row else line)
         for item in missing.values():
             file.write(_line({each.name: getattr(item, each.name) for each in fields(item)}))
-    return Settled(kept + len(missing), len(missing), out)
+    domains.update(item.domain for item in missing.values())
+    return Settled(kept + len(missing), len(domains), len(missing), out)
 
 
 def late_item(

@@ -49,7 +49,7 @@ def topic_view(record: Record, say: Callable[[str], None]) -> TopicView | None:
 
     Answers that are new are learned first; `say` receives what there is to say of that.
     """
-    folder = _folder(record)
+    folder = topic_folder(record)
     if folder is None:
         return None
     if count_unlearned(folder):
@@ -83,8 +83,11 @@ def view_pages(
                 yield Viewed(page, stored, probability, relevant)
 
 
-def _folder(record: Record) -> TopicFolder | None:
-    """Return the folder of the topic: in JOBDIR, beside the record, or beside the output."""
+def topic_folder(record: Record) -> TopicFolder | None:
+    """Return the folder of the topic: in JOBDIR, beside the record, or beside the output.
+
+    It is None if the crawl has a trained topic.
+    """
     own = record.path.parent if record.path.name == NAME else record.path
     for place in (own, Path(record.meta().get("output", own))):
         with suppress(TresError):
