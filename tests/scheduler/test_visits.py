@@ -90,7 +90,7 @@ def test_closed_site_waits_for_its_hours(day, steady, caplog):  # noqa: F811
     world = World(*A, *B, options=VisitOptions(sites=sites))
     assert sorted(world.fetch()) == A
     assert world.scheduler.next_request() is None
-    assert caplog.text.count("All 3 waiting links are on sites that are closed") == 1, "said once"
+    assert caplog.text.count("Links that wait: 3, all on sites that are closed") == 1, "said once"
     assert "the crawl goes on at 22:00 UTC, in 10 h 0 min" in caplog.text
     assert world.scheduler.has_pending_requests(), "it waits, and does not end"
     assert world.session.opens_at == MIDNIGHT + 22 * HOUR

@@ -60,7 +60,7 @@ class Waking:
         self._announced = until
         if is_closed:
             logger.info(
-                "All %d waiting links are on sites that are closed (crawl_between, max_per_day): "
+                "Links that wait: %d, all on sites that are closed (crawl_between, max_per_day): "
                 "the crawl goes on at %s, in %s",
                 pending,
                 clock(until),
