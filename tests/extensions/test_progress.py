@@ -34,8 +34,8 @@ def opened(monkeypatch, *, paused=False, offline=False, opens_at=None, **setting
     """Open a crawl that reports once, and return its progress."""
     monkeypatch.setattr(module, "create_looping_call", Loop)
     crawl = SimpleNamespace(limit=9, leased=0, waits=False, figures=lambda: FIGURES)
-    health = SimpleNamespace(in_doubt=offline)
-    session = SimpleNamespace(crawl=crawl, health=health, opens_at=opens_at, listeners=[])
+    health, sites = SimpleNamespace(in_doubt=offline), SimpleNamespace(opens_at=opens_at)
+    session = SimpleNamespace(crawl=crawl, health=health, sites=sites, listeners=[])
     crawler = SimpleNamespace(
         settings=Settings({"TRES_TOPIC": "food", **settings}),
         engine=SimpleNamespace(paused=paused),

@@ -15,13 +15,11 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.visit import Visits
 from tres_scrapy.downloader.delay import HeldError
 from tres_scrapy.downloader.request import FOR_SAMPLE, LEASE
-from tres_scrapy.extensions import session as session_module
-from tres_scrapy.extensions import waking
+from tres_scrapy.extensions import open_site, waking
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.middlewares import visit as middleware_module
 from tres_scrapy.middlewares.visit import VisitMiddleware
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.scheduler import TreeFrontierScheduler
@@ -36,7 +34,7 @@ HOUR = 3600.0
 def day(monkeypatch):
     """The time of day, in seconds since 1970."""
     day = SimpleNamespace(now=MIDNIGHT + 12 * HOUR)
-    for module in (session_module, waking, middleware_module):
+    for module in (open_site, waking):
         monkeypatch.setattr(module, "time", lambda: day.now)
     return day
 
@@ -58,10 +56,10 @@ class World:
         if directory is not None:
             job = Job(Journal.open(directory, {}, now()), spider, print)
         visits = Visits(store.ledger, options)
-        self.session = CrawlSession(self.crawl, Judge(), stats, job=job, visits=visits)
+        self.session = CrawlSession(self.crawl, Judge(), job=job, visits=visits)
         self.scheduler = TreeFrontierScheduler(crawler, self.session, own_queue(crawler))
         self.scheduler.open(None)
-        self.gate = VisitMiddleware(self.session, visits)
+        self.gate = VisitMiddleware(self.session.sites, holds=True)
         if not store.pending:
             self.crawl.add_seeds(outlinks(*urls))
 
@@ -93,11 +91,11 @@ def test_closed_site_waits_for_its_hours(day, steady, caplog):  # noqa: F811
     assert caplog.text.count("Links that wait: 3, all on sites that are closed") == 1, "said once"
     assert "the crawl goes on at 22:00 UTC, in 10 h 0 min" in caplog.text
     assert world.scheduler.has_pending_requests(), "it waits, and does not end"
-    assert world.session.opens_at == MIDNIGHT + 22 * HOUR
+    assert world.session.sites.opens_at == MIDNIGHT + 22 * HOUR
     assert steady.calls[-1].delay == 10 * HOUR, "and sleeps until then"
     day.now = MIDNIGHT + 22 * HOUR
     assert sorted(world.fetch()) == B
-    assert world.session.opens_at is None
+    assert world.session.sites.opens_at is None
 
 
 def test_site_gets_its_requests_of_each_day(day, steady):  # noqa: F811
@@ -115,7 +113,7 @@ def test_site_gets_its_requests_of_each_day(day, steady):  # noqa: F811
 def test_robots_txt_is_one_of_them(day, steady):  # noqa: F811
     """It takes the last one: its page waits, and holds nothing up."""
     world = World(*A, options=VisitOptions(per_day=2))
-    world.session.note_visit("a.test")
+    world.session.sites.note("a.test")
     page = world.scheduler.next_request()
     robots = Request("http://a.test/robots.txt", callback=NO_CALLBACK, meta={FOR_SAMPLE: True})
     world.gate.process_request(robots)

@@ -44,7 +44,7 @@ def state_of(session: CrawlSession, **more: float) -> CrawlState:
     """Return the state of a crawl in this process, with more figures."""
     crawl = session.crawl
     now: dict[str, float] = {"leased": crawl.leased, "offline": session.health.in_doubt}
-    now["opens_at"] = session.opens_at or 0.0
+    now["opens_at"] = session.sites.opens_at or 0.0
     return CrawlState({0: crawl.figures() | now | more}, crawl.limit)
 
 
@@ -151,5 +151,5 @@ class Progress:
             return "paused"
         if monitor.session.health.in_doubt:
             return "network gone"
-        opens = monitor.session.opens_at
+        opens = monitor.session.sites.opens_at
         return "" if opens is None else f"all sites are closed until {clock(opens)}"

@@ -118,7 +118,7 @@ class Sitemaps:
         while waiting and len(seen) < FILES and not self._session.crawl.finished:
             if self._crawler.engine.paused or self._rests(waiting[0]):
                 await asyncio.sleep(PAUSE)
-            elif self._session.is_closed(waiting[0]):
+            elif self._session.sites.is_closed(_host(waiting[0])):
                 await asyncio.sleep(LONG_PAUSE)
             elif (url := waiting.popleft()) not in seen:
                 seen.add(url)
@@ -129,7 +129,7 @@ class Sitemaps:
         wake(self._crawler.engine)  # it may have been idle
 
     def _rests(self, url: str) -> bool:
-        host = self._session.crawl.store.hosts.find(urlsplit(url).hostname or "")
+        host = self._session.crawl.store.hosts.find(_host(url))
         return host in self._session.health.resting(monotonic())
 
     async def _read(self, row: int, url: str) -> list[str]:
@@ -154,7 +154,7 @@ class Sitemaps:
         self._session.crawl.store.names.learn(judged.names)
         if judged.page.content_type == INDEX:
             return [link.url for link in judged.page.links]
-        new = self._session.add_links(row, judged)
+        new = self._session.steps.add_unlinked(row, judged)
         counts[LINKS] += new
         logger.info("Links in the sitemap %s that are new: %d", url, new)
         return []
@@ -164,6 +164,10 @@ def _may_ask(scope: Scope | None, url: str) -> bool:
     """Return whether a sitemap or feed may be fetched: rules that only pages match do not count."""
     refusal = None if scope is None else scope.refusal(url)
     return refusal is None or refusal.rule in OF_PAGES
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
 
 
 def _origin(url: str) -> str:

@@ -33,8 +33,7 @@ class Waking:
     def plan(self, now: float) -> None:
         """Plan to wake the engine; `now` is the time of the clock of hosts."""
         self.cancel()
-        visits, today = self._session.visits, time()
-        opens = None if visits is None else visits.next_time(today)
+        opens, today = self._session.sites.next_time(), time()
         rested = self._session.health.until(now)
         self._say(now, rested, opens, today)
         times = [self._slots.next_time(), rested, None if opens is None else now + opens - today]
@@ -51,9 +50,9 @@ class Waking:
         crawl, session = self._session.crawl, self._session
         pending = crawl.store.pending
         idle = pending and not crawl.leased and self._slots.next_time() is None
-        waits = idle and not session.exhausted(now)  # else the crawl ends
+        waits = idle and not session.health.exhausted(crawl.leased, now)  # else the crawl ends
         is_closed = opens is not None and (rested is None or now + opens - today < rested)
-        session.opens_at = opens if waits and is_closed else None
+        session.sites.opens_at = opens if waits and is_closed else None
         until = opens if is_closed else rested
         if not waits or until is None or until == self._announced:
             return

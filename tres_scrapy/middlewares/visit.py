@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import time
 from typing import Self
 
 from scrapy import Request
@@ -10,9 +9,9 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.httpobj import urlparse_cached
 
-from tres_scrapy.crawl.visit import Visits
 from tres_scrapy.downloader.delay import HeldError
 from tres_scrapy.downloader.request import FOR_SAMPLE, LEASE
+from tres_scrapy.extensions.open_site import OpenSites
 from tres_scrapy.extensions.session import CrawlSession
 
 
@@ -24,20 +23,20 @@ class VisitMiddleware:
     requests are counted only.
     """
 
-    def __init__(self, session: CrawlSession, visits: Visits) -> None:
-        self._session = session
-        self._visits = visits
+    def __init__(self, sites: OpenSites, *, holds: bool) -> None:
+        self._sites = sites
+        self._holds = holds  # else a project's own spider sends what it likes
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         session = crawler.get_extension(CrawlSession)
-        if session is None or session.visits is None:
+        if session is None or not session.sites.is_limited:
             raise NotConfigured
-        return cls(session, session.visits)
+        return cls(session.sites, holds=session.follows_all)
 
     def process_request(self, request: Request) -> None:
         host = urlparse_cached(request).hostname or ""
         is_sample = LEASE in request.meta or request.meta.get(FOR_SAMPLE, False)
-        if is_sample and self._session.follows_all and self._visits.is_closed(host, time()):
+        if is_sample and self._holds and self._sites.is_closed(host):
             raise HeldError(host, 0.0)  # until its site opens
-        self._session.note_visit(host)
+        self._sites.note(host)
