@@ -7,7 +7,7 @@ from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.crawl.failure import BAD_DOCUMENT, SOFT_404
 from tres_scrapy.crawl.verdict import Verdicts, reward_of
 from tres_scrapy.frontier.admission import Scope
-from tres_scrapy.page.kind import fingerprint
+from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.text import Page
 
 

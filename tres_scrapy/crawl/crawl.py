@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -237,9 +237,11 @@ class Crawl:
             self.revise(waiting, judged.described)
         self.store.names.learn(judged.names)  # of any page: each text is sent once
         store, is_query = self.store, self._leased[row].is_query
-        page = self.verdicts.of(judged, store.admission.scope, is_query=is_query)
+        site = int(store["domain"][row])
+        page = self.verdicts.of(judged, store.admission.scope, site, is_query=is_query)
         if isinstance(page, Failure):
             return page
+        store.ledger.count_stale(site, page.is_stale)
         depth, path, anchor = store.depth(row), store.trail(row), store.anchors[row]
         return page._replace(depth=depth, path=path, anchor=anchor)
 
@@ -307,6 +309,12 @@ class Crawl:
         self.store.admission.restore(counts.pop(LEFT_OUT, 0), refused)
         if self.limit is not None:
             self.store.ledger.note_progress(self.pages, self.limit)
+
+    def remember(self, marks: Iterable[tuple[int, bytes]]) -> None:
+        """Compare new pages also with those of an interrupted crawl: their rows and fingerprints."""
+        for row, mark in marks:
+            site = int(self.store["domain"][row])
+            self.store.ledger.count_stale(site, self.verdicts.compare(mark, site)[1])
 
     def restore_first(self, decisions: Sequence[Decision]) -> None:
         """Fetch these PENDING samples, seeds or chosen before, ahead of all others."""

@@ -111,7 +111,7 @@ class Job:
         self._recover_cap(crawl)
         recover(self.journal, crawl, own=own if self._keeps_requests else None)
         with reading():
-            crawl.verdicts.remember(marks(self.journal))
+            crawl.remember(marks(self.journal))
         if crawl.pages or crawl.failures:
             logger.info(
                 "Resuming after %d %s: %d %s in the frontier, %d relevant %s",

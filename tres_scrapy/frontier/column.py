@@ -137,6 +137,10 @@ class IntegerSet:
         yield from self._sorted.tolist()
         yield from self._newest
 
+    def numbers(self) -> NDArray[np.int64]:
+        """Return all numbers, in no order."""
+        return np.concatenate([self._sorted, np.fromiter(self._newest, np.int64)])
+
     def add(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add numbers [n], which may repeat, and return those that are new, each once."""
         numbers = np.unique(numbers)

@@ -19,6 +19,7 @@ _RECORD = np.dtype(
         ("visits", "i4"),
         ("relevant", "i4"),
         ("pages", "i4"),
+        ("stale", "i4"),  # pages that said hardly anything new
         ("failures", "i4"),
         ("leased", "i4"),
         ("pending", "i4"),
@@ -97,6 +98,23 @@ class DomainLedger:
         """Return the number of pages fetched from a registrable domain."""
         number = self._ids.get(domain)
         return 0 if number is None else int(self._records["pages"][number])
+
+    def count_stale(self, domain: int, is_stale: bool) -> None:
+        """Count a page that says hardly anything new."""
+        self._records["stale"][domain] += is_stale
+
+    def stale_pages(self) -> NDArray[np.int32]:
+        """Return the number of pages of each domain [N] that said hardly anything new."""
+        return self._records["stale"].take(np.arange(len(self)))
+
+    def all_pages(self) -> NDArray[np.int32]:
+        """Return the number of pages fetched from each domain [N]."""
+        return self._records["pages"].take(np.arange(len(self)))
+
+    def links(self) -> NDArray[np.int64]:
+        """Return the links between domains [2, m], each once, from and to."""
+        links = self._links.numbers()
+        return np.stack([links >> 32, links & 0xFFFFFFFF])
 
     def count_lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that starts (`change` 1) or ends (-1)."""

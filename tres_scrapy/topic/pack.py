@@ -69,6 +69,7 @@ class Judged(NamedTuple):
     actions: NDArray[np.float32]  # [links, 3]
     scores: Mapping[str, float] = NO_SCORES
     mark: bytes = b""
+    is_stale: bool = False
     is_missing: bool = False
     wall: str = ""
     cues: RaggedArray = NOTHING_SAID

@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tres_scrapy.agent.trust import CREDIT, DAMPING, FREE, LEAST, Trust, excess_of, trust_of
+from tres_scrapy.frontier.admission import Outlinks
+from tres_scrapy.frontier.feature import SEED_PATH
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore
+
+DOMAINS = 8
+
+
+@st.composite
+def crawls(draw):
+    """Pages of each domain, by which domain each was found, and links between domains."""
+    pages = draw(st.lists(st.integers(0, 300), min_size=DOMAINS, max_size=DOMAINS))
+    order = draw(st.permutations(range(DOMAINS)))
+    finders = [NO_PARENT]
+    for place in range(1, DOMAINS):
+        finders.append(draw(st.sampled_from([NO_PARENT, *order[:place]])))
+    number = st.integers(0, DOMAINS - 1)
+    links = draw(st.sets(st.tuples(number, number).filter(lambda pair: pair[0] != pair[1])))
+    both = np.array(sorted(links), dtype=np.int64).reshape(-1, 2).T
+    return np.array(pages, "i4"), np.array(order), np.array(finders), both
+
+
+def slow_trust(is_seed, links):
+    """The fixed point, from the whole matrix."""
+    count, given_out = len(is_seed), is_seed / is_seed.sum()
+    passed = np.zeros((count, count))
+    for source, target in links.T.tolist():
+        passed[target, source] = 1 / np.sum(links[0] == source)
+    passed[:, ~np.isin(np.arange(count), links[0])] = given_out[:, None]
+    fixed = np.eye(count) - DAMPING * passed
+    return np.linalg.solve(fixed, (1 - DAMPING) * given_out)
+
+
+@given(crawls())
+def test_trust_is_the_walk_from_the_seeds(crawl):
+    _, order, finders, links = crawl
+    is_seed = np.isin(np.arange(DOMAINS), order[finders == NO_PARENT])
+    trust = trust_of(is_seed, links)
+    assert trust.sum() == pytest.approx(1)
+    assert np.abs(trust - slow_trust(is_seed, links)).sum() < 2 * DAMPING**20
+
+
+@given(crawls())
+def test_excess_is_that_of_the_bodies_around(crawl):
+    pages, order, finders, links = crawl
+    is_seed = np.isin(np.arange(DOMAINS), order[finders == NO_PARENT])
+    trust, finder_of = trust_of(is_seed, links), dict(zip(order, finders, strict=True))
+
+    def around(domain):
+        """The domain and those that it was found through, but for the seed."""
+        ways = []
+        while finder_of[domain] != NO_PARENT:
+            ways.append(domain)
+            domain = finder_of[domain]
+        return ways
+
+    for domain, excess in enumerate(excess_of(pages, order, finders, links)):
+        most = 0.0
+        for body in around(domain):
+            inside = [other for other in range(DOMAINS) if body in around(other)]
+            may = max(FREE, CREDIT * trust[inside].sum()) * max(pages.sum(), LEAST)
+            most = max(most, 1 - may / (pages[inside].sum() + 1))
+        assert excess == pytest.approx(most)
+
+
+def store_of(*urls, inlinks=True):
+    store = SampleStore(DomainLedger(inlinks=inlinks))
+    add(store, NO_PARENT, *urls)
+    return store
+
+
+def add(store, parent, *urls):
+    return store.add(parent, Outlinks(urls, [""] * len(urls), np.zeros((len(urls), 3), "f4")))
+
+
+def fetch(store, row, pages):
+    """Fetch a sample, and so many pages of its domain in all."""
+    store.lease(row)
+    store.finish(row, SEED_PATH)
+    for _ in range(pages):
+        store.ledger.book_page(int(store["domain"][row]), 1.0)
+
+
+@pytest.mark.parametrize("inlinks", [True, False])
+def test_links_of_a_greedy_body_are_beyond_its_trust(inlinks):
+    store = store_of("http://seed.test/", inlinks=inlinks)
+    trust = Trust(store)
+    assert trust.excess(np.array([0])).tolist() == [0]
+    fetch(store, 0, 1)
+    hosts = [f"http://{number}.test/" for number in range(400)]
+    door, honest, *_ = add(store, 0, *hosts).tolist()
+    fetch(store, honest, 200)
+    fetch(store, door, 1)
+    (inner,) = add(store, door, "http://inner.test/").tolist()
+    fetch(store, inner, 2_000)
+    rows = add(store, inner, "http://inner.test/2", "http://new.test/")
+    excess = trust.excess(np.array([0, honest, door, inner, *rows]))
+    assert excess[:2].tolist() == [0, 0]
+    later = add(store, inner, "http://newer.test/")  # since the last rating
+    if inlinks:
+        assert excess[2:] == pytest.approx(1 - FREE * 2_202 / 2_002)
+        assert trust.excess(later).tolist() == [excess[3]]
+    else:
+        assert not excess.any()
+        assert not trust.excess(later).any()
