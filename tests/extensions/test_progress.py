@@ -66,8 +66,9 @@ def test_last_line_counts_from_this_start(caplog, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("agent", "web", "times"), [(USER_AGENT, "", 1), ("mine", "", 0), (USER_AGENT, "synthetic", 0)]
+    ("agent", "web", "times"),
+    [(USER_AGENT, "", 1), ("mine (+https://mine.test/)", "", 0), (USER_AGENT, "synthetic", 0)],
 )
 def test_missing_contact_is_named_once(caplog, monkeypatch, agent, web, times):
     opened(monkeypatch, USER_AGENT=agent, **({"TRES_WEB": web} if web else {}))
-    assert caplog.text.count("USER_AGENT has no contact: set your own") == times
+    assert caplog.text.count("USER_AGENT has no contact: add") == times

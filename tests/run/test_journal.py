@@ -193,7 +193,10 @@ def visits_of(ledger):
 
 
 def links_of(ledger):
-    return sorted((ledger.names[link >> 32], ledger.names[link % 2**32]) for link in ledger._links)
+    return sorted(
+        (ledger.names[link >> 32], ledger.names[link % 2**32])
+        for link in ledger.links.values().tolist()
+    )
 
 
 def frontier_of(crawl):

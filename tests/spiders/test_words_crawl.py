@@ -1,6 +1,8 @@
 """Crawls of a new topic, from a file of keywords."""
 
+import csv
 import json
+import re
 import sqlite3
 from contextlib import closing
 
@@ -8,7 +10,10 @@ import pytest
 from conftest import served
 from soup import FOOD, OTHER, lines_of, link
 
+from tres_scrapy.export.run_export import pages_of
+from tres_scrapy.export.topic_view import topic_view
 from tres_scrapy.frontier.store import REVISED
+from tres_scrapy.report.record import Record
 from tres_scrapy.run.journal import DESCRIBED
 from tres_scrapy.run.run_file import NAME
 
@@ -106,6 +111,36 @@ def test_answers_are_read_during_the_crawl(scrapy, soups, tmp_path):
     assert not asked & {line.split()[1] for line in lines}
 
 
+def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("yes http://h2.test/\nno http://h3.test/\n", encoding="utf-8")
+    command = arguments_in(tmp_path, "-a", f"answers={answers}", "-a", "csv=1")
+    output = tmp_path / "items.jsonl"
+    for number in ("[1-9]", "0"):  # the second time, nothing is left to fetch or to change
+        process = scrapy(*command, pages=soups)
+        assert process.returncode == 0, process.stderr
+        with Record(tmp_path / "job" / NAME) as record:
+            view = topic_view(record, print)
+            expected = sorted(page["url"] for page in pages_of(record, view=view))
+        assert found_in(tmp_path) == expected
+        said = rf"\({number} of them found relevant at the end, {number} taken out\)"
+        assert re.search(f"Wrote {len(expected)} relevant pages to {output} {said}", process.stderr)
+        assert "http://h2.test/" in expected
+        assert "http://h3.test/" not in expected
+        with output.with_suffix(".csv").open(encoding="utf-8") as lines:
+            assert sorted(row["url"] for row in csv.DictReader(lines)) == expected
+
+
+def test_output_without_a_record_stays(scrapy, soups, tmp_path):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("no http://h3.test/\n", encoding="utf-8")
+    process = scrapy(
+        *arguments_in(tmp_path, "-a", f"answers={answers}", "-a", "texts=0"), pages=soups
+    )
+    assert "by the model of the moment: without texts in a record" in process.stderr
+    assert "http://h3.test/" in found_in(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("lines", "more", "said"),
     [
@@ -142,4 +177,4 @@ def test_mistyped_file_of_answers_is_refused(scrapy, tmp_path, name, said):
 def test_answers_without_keywords_are_refused(scrapy):
     process = scrapy("crawl", "tres", "-a", "topic=food", "-a", "answers=a.txt")
     assert process.returncode != 0
-    assert "answers need keywords" in process.stderr
+    assert "answers needs keywords" in process.stderr

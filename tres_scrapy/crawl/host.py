@@ -159,9 +159,15 @@ class Health:
         pause = (
             self.options.first * 2 ** (number - 1) * self._random.uniform(1 - JITTER, 1 + JITTER)
         )
-        rest = Rest(number, now + min(max(pause, asked), self.options.longest), failure.kind)
-        self._rests[host] = self._resting[host] = rest
+        if asked:  # to the second, unless it has failed after such a pause
+            pause = asked if number == 1 else max(pause, asked)
         self.rests += 1
+        return self.rest(host, Rest(number, now + pause, failure.kind), now)
+
+    def rest(self, host: int, rest: Rest, now: float) -> Rest:
+        """Put a host to rest, for `max_rest` seconds at most; the rest may have begun before."""
+        rest.until = min(rest.until, now + self.options.longest)
+        self._rests[host] = self._resting[host] = rest
         return rest
 
     def origins(self) -> list[str]:

@@ -127,6 +127,7 @@ class JsonLinesPipeline(LineFile):
     _written = 0
     _is_continued = False  # whether the file held pages before
     _held: frozenset[str] = frozenset()  # URLs of items to export again that the file holds
+    is_final = True  # else the file is written again at the end, by the last model of the topic
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -137,6 +138,7 @@ class JsonLinesPipeline(LineFile):
         if not config.output.append:
             _refuse_other_topic(session.output, str(config.topic))
         pipeline = cls(session.output, session.job, session.stop)
+        pipeline.is_final = config.words.file is None or not follows_links(crawler.spider)
         pipeline.open()
         return pipeline
 
@@ -177,13 +179,15 @@ class JsonLinesPipeline(LineFile):
             return
         pages = plural(self._written, "relevant page")
         self._file.close()
+        if not self.is_final:
+            return
         if self._is_continued:
             logger.info(
                 "Wrote %d %s since this start to %s, %d in all",
                 self._written,
                 pages,
                 self.path,
-                _count_lines(self.path),
+                count_lines(self.path),
             )
         elif self._written:
             logger.info("Wrote %d %s to %s", self._written, pages, self.path)
@@ -224,7 +228,8 @@ def _refuse_other_topic(path: Path, topic: str) -> None:
         )
 
 
-def _count_lines(path: Path) -> int:
+def count_lines(path: Path) -> int:
+    """Return the number of lines of a file."""
     with path.open("rb") as lines:
         return sum(1 for _ in lines)
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from math import ceil
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, ParamSpec, Self
@@ -36,6 +37,7 @@ from tres_scrapy.url.message import TresError, plural
 JOB_FAILED = "job_failed"
 _CAP = "max_per_domain"
 _ASKED = "sitemaps of "  # before the origin of a host
+_REST = "rest of "  # before the name of a host
 
 P = ParamSpec("P")
 _LONGEST: Final = 100  # characters quoted of a name from a file
@@ -168,7 +170,17 @@ class Job:
     def origins_asked(self) -> list[str]:
         """Return the hosts that were asked for their sitemaps, such as http://a.test."""
         with reading():
-            return self.journal.noted_after(_ASKED)
+            return [*self.journal.noted_after(_ASKED)]
+
+    def note_rest(self, host: str, until: float, kind: str) -> bool:
+        """Save until when a host asked for a pause, in seconds since 1970, and how."""
+        return self.write(self.journal.note, f"{_REST}{host}", f"{ceil(until)} {kind}")
+
+    def rests(self) -> dict[str, tuple[int, str]]:
+        """Return the pauses that hosts asked for, also those that are over, as they were saved."""
+        with reading():
+            kept = self.journal.noted_after(_REST).items()
+            return {host: _rest(*value.split(" ")) for host, value in kept}
 
     def keep(self, wanted: Mapping[int, Request]) -> None:
         """Save the spider's own requests, by row, in the next transaction."""
@@ -251,6 +263,10 @@ class Job:
                 )
             crawl.change_cap(cap)
             logger.info("MAX is %s, as changed during the crawl", cap)
+
+
+def _rest(until: str, kind: str) -> tuple[int, str]:
+    return int(until), kind[:_LONGEST]
 
 
 def journal_kind(config: Config) -> type[Journal]:

@@ -12,11 +12,12 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.typed import typed_setting
 from tres_scrapy.crawl.host import WAITED
+from tres_scrapy.downloader.contact import has_contact
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.terminal import TerminalLine
 from tres_scrapy.live.state import CrawlState, Monitor, in_leaves
-from tres_scrapy.settings import USER_AGENT
 from tres_scrapy.url.message import plural
 
 _REDRAW: Final = 1.0  # seconds
@@ -74,10 +75,11 @@ class Progress:
             return
         self._monitor = SessionMonitor(session)
         settings = self._crawler.settings
-        if settings["USER_AGENT"] == USER_AGENT and Config.of(settings).web.kind is None:
+        if not has_contact(settings["USER_AGENT"]) and Config.of(settings).web.kind is None:
             logger.warning(
-                "USER_AGENT has no contact: set your own, so that the owners of sites can reach "
-                "you, for example -s USER_AGENT='my-crawler (+https://example.org/crawl)'"
+                "USER_AGENT has no contact: add %s (a mail address or a URL), so that the owners "
+                "of sites can reach you",
+                typed_setting("contact", "you@example.org"),
             )
         intervals = []
         if self._live:  # not earlier: Scrapy opens its log more than once

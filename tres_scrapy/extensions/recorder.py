@@ -25,10 +25,12 @@ from tres_scrapy import settings as own_settings
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
+from tres_scrapy.crawl.share import Holder
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import record_path
+from tres_scrapy.report.share import sentence
 from tres_scrapy.run.run_file import HealthPoint, RecordError
 from tres_scrapy.run.writer import Writer
 from tres_scrapy.url.message import plainly
@@ -37,6 +39,7 @@ EVERY: Final = 1.0  # seconds between two transactions
 HEALTH: Final = 10.0  # least seconds between two notes of memory and answers,
 NOTES: Final = 200  # and how many of them there are at most in the life of a process, about
 ANSWERS: Final = ("downloader/response_status_count/", "downloader/exception_type_count/")
+OUTPUT: Final = "tres/output/"  # figures of the output that was written again at the end
 WEB: Final = "tres/web/"  # figures by the true labels of an offline web
 # Scrapy's settings that the record holds
 SCRAPY: Final = (
@@ -71,6 +74,7 @@ class Recorder:
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         self.path = Path()
         self._reason, self._facts = "", dict[str, str]()
+        self._warned = set[str]()  # about sites that gave most of the last pages
         self._begun = self._next_health = time()
 
     @classmethod
@@ -118,7 +122,7 @@ class Recorder:
                 logger.error("%s: the crawl continues without a record", plainly(error))
                 return
             session.listeners.append(self.booked)
-        self._loop = create_looping_call(self._flush)
+        self._loop = create_looping_call(self.flush)
         self._loop.start(EVERY, now=False)
 
     @property
@@ -131,7 +135,13 @@ class Recorder:
         if self._writer is not None:
             self._save(self._writer.note, booking)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the file has all pages booked before the spider closed, with their texts."""
+        return self._writer is not None and self._config.watch.texts
+
     def spider_closed(self, spider: Spider, reason: str) -> None:
+        self.flush()  # others read the file when the engine has stopped
         self._reason = reason
         if (session := self._crawler.get_extension(CrawlSession)) is not None:
             ending = session.ending
@@ -150,6 +160,7 @@ class Recorder:
             if name.startswith(WEB)
         }
         facts = self._facts | ({"labels": json.dumps(labels)} if labels.get("pages") else {})
+        facts |= self._output()
         end = self._writer.close if self._job is None else self._writer.finish
         session = CrawlSession.of(self._crawler)
         pages, is_own = session.crawl.pages, not session.follows_all
@@ -160,6 +171,12 @@ class Recorder:
             self.path.unlink()  # an empty file would only mislead
         elif self._config.watch.record and self._config.watch.report and pages:
             self._report()
+
+    def _output(self) -> dict[str, str]:
+        """Return what the last model of a topic has made of the output, {} without such a topic."""
+        names = ("pages", "domains", "added", "taken_out")
+        found = {name: self._stats.get_value(f"{OUTPUT}{name}") for name in names}
+        return {} if None in found.values() else {"final": json.dumps(found)}
 
     def _save(self, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
         """Call what writes to the file; return whether that worked."""
@@ -190,11 +207,19 @@ class Recorder:
         else:
             logger.info("The report of the crawl is %s", page)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what was booked, so that others can read it."""
         if self._writer is None or not self._save(self._writer.flush, time()):
             return
+        self._warn(self._writer.holder)
         if time() >= self._next_health:
             self._note_health(resident_memory())
+
+    def _warn(self, holder: Holder | None) -> None:
+        """Warn once about each site or body that gives most pages, unless that was asked for."""
+        if holder is not None and not holder.reason and holder.site not in self._warned:
+            self._warned.add(holder.site)
+            logger.warning("%s", sentence(holder))
 
     def _note_health(self, memory: int | None) -> None:
         now, found = time(), dict[str, int]()

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from shutil import rmtree
-from time import monotonic
+from time import monotonic, time
 from typing import Any, Final, Self
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
@@ -24,8 +25,9 @@ from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.crawl.host import Health
-from tres_scrapy.downloader.request import LEASE, follows_links
+from tres_scrapy.crawl.host import Health, Rest
+from tres_scrapy.downloader.refusal import failure_of
+from tres_scrapy.downloader.request import LEASE, ROBOTS_TXT, follows_links
 from tres_scrapy.extensions.ending import NO_JUDGE, Ending
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.own_queue import OwnDupeFilter
@@ -90,6 +92,7 @@ class CrawlSession:
                 dupefilter.remember(crawl.store.closure.urls)
             self.requests.note_past()
         self.health = Health(crawl.store, rest)  # once the job has told which hosts are known
+        self._resume_rests()
         self.ending = Ending(crawl, self.health, is_kept=job is not None, is_ours=follows_all)
         self._is_offline = is_offline
 
@@ -160,10 +163,17 @@ class CrawlSession:
             self.stop(NO_JUDGE)
 
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Note that a host has answered, be it with its robots.txt; what waits for it is next."""
-        if not Failure.of_status(response.status).passes:
-            url = urlparse_cached(request)
-            host = self.crawl.store.hosts.find(url.hostname or "")
+        """Note that a host has answered, be it with its robots.txt; what waits for it is next.
+
+        It rests if it asks for that in answer to a sitemap or the like, which no sample waits for.
+        """
+        url = urlparse_cached(request)
+        host = self.crawl.store.hosts.find(url.hostname or "")
+        if (failure := failure_of(HttpError(response))).passes:
+            aside = not (request.meta.keys() & {LEASE, ROBOTS_TXT} or self._is_offline)
+            if host is not None and failure.retry_after and aside and self.follows_all:
+                self._rest(host, failure, monotonic())
+        else:
             self.health.note_answer(host, f"{url.scheme}://{url.netloc}")
             if host is not None and LEASE in request.meta:
                 self.crawl.bring_forward(self.health.note_page(host))
@@ -304,7 +314,17 @@ class CrawlSession:
                 self.job.write(self.job.journal.save, self.crawl)  # no booking may follow
         elif self.health.rests > rests:
             logger.info("%s rests for %.0f s (%s)", name, rest.until - now, failure.kind)
+        if rest is not None and failure.retry_after and self.job is not None:
+            self.job.note_rest(name, time() + rest.until - now, failure.kind)
         return rest is not None
+
+    def _resume_rests(self) -> None:
+        """Let hosts rest that asked an earlier run for it, until then."""
+        steady = monotonic() - time()
+        for name, (until, kind) in self.job.rests().items() if self.job is not None else ():
+            host = self.crawl.store.hosts.find(name)
+            if host is not None and until > time():
+                self.health.rest(host, Rest(1, until + steady, kind), monotonic())
 
     def _report(self, *, last: bool = False) -> None:
         """Set the stats, at most once a second."""

@@ -104,6 +104,9 @@ def _forget_kept(folder: TopicFolder, forgotten: Forgotten) -> int:
         left = [line for line in lines if not forgotten.covers((line.split() or [""])[-1])]
         with whole_file(folder.answers) as file:
             file.write("".join(f"{line}\n" for line in left).encode())
+    asked = folder.read_answered()
+    folder.answered.unlink(missing_ok=True)
+    folder.add_answered(row for row in asked if not forgotten.covers(row["url"]))
     state = folder.read_state()
     answers = {u: a for u, a in state.get("answers", {}).items() if not forgotten.covers(u)}
     folder.write_state(state | {"answers": answers} if state else state)

@@ -142,7 +142,7 @@ class Scope:
     """
 
     def __init__(self, options: ScopeOptions) -> None:
-        self._options = options
+        self.options = options
         self._allow = _compiled(options.allow)
         self._deny = _compiled(options.deny)
         self._counts: Counter[str] = Counter()
@@ -174,11 +174,11 @@ class Scope:
 
     def enter(self, urls: Sequence[str]) -> None:
         """Count URLs that are in the frontier, by directory."""
-        if self._options.max_per_path is not None:
+        if self.options.max_per_path is not None:
             self._directories.update(map(directory_of, urls))
 
     def _leave(self, urls: Sequence[str]) -> None:
-        if self._options.max_per_path is not None:
+        if self.options.max_per_path is not None:
             self._directories.subtract(map(directory_of, urls))
             for directory in map(directory_of, urls):
                 if not self._directories[directory]:
@@ -189,7 +189,7 @@ class Scope:
         return next(self._refusals(url, depth, known=known), None)
 
     def _refusals(self, url: str, depth: int, *, known: bool) -> Iterator[Refusal]:
-        options, host = self._options, host_of(url)
+        options, host = self.options, host_of(url)
         if options.max_depth is not None and depth > options.max_depth:
             yield Refusal("max_depth", str(options.max_depth))
         for name in _listed(host, options.denied_domains):
@@ -207,7 +207,7 @@ class Scope:
 
     def reads(self, language: str) -> bool:
         """Return whether a page in a language may be relevant; "" is an unknown one."""
-        return not self._options.languages or language in {"", *self._options.languages}
+        return not self.options.languages or language in {"", *self.options.languages}
 
     def taken_counts(self) -> Counter[str]:
         """Return how many links were refused since the last call, by stat name."""

@@ -69,7 +69,7 @@ class DomainLedger:
         self.leased = 0  # fetches that run
         self.names: list[str] = []
         self._ids: dict[str, int] = {}
-        self._links = IntegerSet()  # links between domains as (from << 32) + to
+        self.links = IntegerSet()  # links between domains as (from << 32) + to
         self._records = Table(_RECORD)
         self._changed = set[int]()  # domains whose features are to be computed again
         self._budgets = {
@@ -142,7 +142,7 @@ class DomainLedger:
         if not self.inlinks:
             return
         links = (source << 32) + targets[targets != source].astype(np.int64)
-        new = self._links.add(links) & 0xFFFFFFFF
+        new = self.links.add(links) & 0xFFFFFFFF
         self._records["inlinks"][new] += 1
         self._records["relevant_inlinks"][new] += relevant
         self._changed.update(new.tolist())

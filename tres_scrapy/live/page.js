@@ -121,6 +121,7 @@ function showState(state) {
   card("Pages per second", rate, `${whole(state.under_way)} under way`);
   card("Failed fetches", whole(state.failures), "not counted as pages");
   if (state.shards) showShards(state.shards);
+  showHolder(state.holder);
   byId("pause").textContent = status === "paused" ? "Resume" : "Pause";
   for (const button of document.querySelectorAll("header button, form button")) {
     button.disabled = status === "ending";
@@ -129,6 +130,15 @@ function showState(state) {
   byId("tab-asked").textContent = `Questions (${whole(state.asked)})`;
   byId("max-value").placeholder = state.limit ? "none, 10 or 5_2" : "none or 10";
   if (state.shards) byId("max-value").placeholder = "none or 10";
+}
+
+// The site or body that gave most of the last pages
+
+function showHolder(holder) {
+  byId("holder").hidden = !holder;
+  if (!holder) return;
+  byId("holder").className = holder.reason ? "" : "warning";
+  byId("holder").textContent = holder.said;
 }
 
 // Shards of a crawl in several processes
