@@ -145,7 +145,9 @@ class LinkLearner:
         gains = self._hosts.gains(hosts, p, room, on_relevant)
         shares = 1 / (1 + self._store.ledger.under_way(domains))
         excess = self._trust.excess(rows)
-        return gains * shares.astype(np.float32) * (1 - excess) - PRICE * excess * p
+        worth: NDArray[np.float32] = gains * shares.astype(np.float32) * (1 - excess)
+        worth -= PRICE * excess * p
+        return worth
 
     def observe(self, experience: Experience) -> None:
         """Learn from an experience, and from some earlier ones again."""

@@ -1,13 +1,15 @@
 """How much of a crawl a body of domains may take: its trust, which links pass on from the seeds.
 
 A crawler is rewarded by its own judge, so who writes pages that the judge likes, endlessly, would
-own the crawl. But he cannot write the links of others. TrustRank (Gyöngyi, Garcia-Molina and
-Pedersen, 2004) passes the trust of the seeds along links between domains. A body is a domain with
-all that was found through it: the trust of a farm of endless domains is what came in by its doors.
+own the crawl. But two things he cannot write: the links of others, and something new on each page.
+TrustRank (Gyöngyi, Garcia-Molina and Pedersen, 2004) passes the trust of the seeds along links
+between domains. A body is a domain with all that was found through it. A body is stale if most of
+its pages say nothing new (`page/copies.py`).
 
 As long as a body has less than FREE of the pages of a crawl, or its share of them is no more than
-CREDIT times its share of the trust, nothing happens. What is beyond costs its links up to PRICE of
-what they are worth, so that others come first, if there are others.
+CREDIT times its share of the trust, nothing happens. What a stale body takes beyond that costs its
+links up to PRICE times what they promise, so that others come first, if there are others. Stale
+domains of few pages count together, for a farm may have any number of them.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 FREE: Final = 0.05  # share of the pages
-SMALL: Final = 20
-POOL_CREDIT: Final = 3
 CREDIT: Final = 40  # times its trust
-PRICE: Final = 4.0  # share of a link's worth, at most
+CREDIT_TOGETHER: Final = 3  # the same for the domains of few pages,
+FEW: Final = 20  # as many at most
+PRICE: Final = 4.0  # Q counts later pages too, so 1 is not enough
 DAMPING: Final = 0.85  # share of its trust that a domain passes on
 ROUNDS: Final = 20  # of passing it on
 LEAST: Final = 100  # pages: shares of fewer say nothing
@@ -32,6 +34,7 @@ GROWTH: Final = 1.02  # of the pages until shares are computed again, and
 WAIT: Final = 10  # pages more
 
 Shares = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 
 
 class Trust:
@@ -45,23 +48,24 @@ class Trust:
     def excess(self, rows: Rows) -> NDArray[np.float32]:
         """Return which share of the pages of the bodies of samples [n] is beyond their trust.
 
-        A domain found since the last rating counts as that of the page that links there. Without
+        A domain found since the last rating counts as that of the page that led there. Without
         counts of links between domains (`domain_inlinks` of a preset) it is 0.
         """
         store = self._store
         if not store.ledger.inlinks:
             return np.zeros(len(rows), dtype=np.float32)
-        if (pages := store.ledger.all_pages()).sum() >= self._due:
-            self._excess = excess_of(
-                pages, store.ledger.stale_pages(), *self._finders(), store.ledger.links()
-            )
+        pages, stale = store.ledger.said()
+        if pages.sum() >= self._due:
+            links = store.ledger.links.values()
+            ends = np.stack([links >> 32, links & 0xFFFFFFFF])
+            self._excess = excess_of(pages, stale, *self._finders(), ends)
             self._due = int(pages.sum() * GROWTH) + WAIT
         sources = rows.copy()
         while len(new := np.flatnonzero(store["domain"].take(sources) >= len(self._excess))):
             sources[new] = store["parent"].take(sources[new])
         return self._excess.take(store["domain"].take(sources)).astype(np.float32)
 
-    def _finders(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _finders(self) -> tuple[Numbers, Numbers]:
         """Return the domains of samples in the order found [n], and what found each [n].
 
         The finder of a seed is NO_PARENT.
@@ -77,46 +81,33 @@ class Trust:
 def excess_of(
     pages: NDArray[np.int32],
     stale: NDArray[np.int32],
-    found: NDArray[np.int64],
-    finders: NDArray[np.int64],
-    links: NDArray[np.int64],
+    found: Numbers,
+    finders: Numbers,
+    links: Numbers,
 ) -> Shares:
     """Return the share of the pages of bodies of domains [N] that is beyond what they may take.
 
-    `pages` [N] are the pages fetched of each; `found` [n] are domains in the order found, `finders`
-    [n] the domain by which each was, NO_PARENT for seeds; `links` [2, m] lead from one domain to
-    another. The share of a domain is the highest of its own body and of those that contain it.
+    `pages` [N] are the pages fetched of each, `stale` [N] those of them that say nothing new;
+    `found` [n] are domains in the order found, `finders` [n] the domain by which each was,
+    NO_PARENT for seeds; `links` [2, m] lead from one domain to another. The share of a domain is
+    the highest of its own body and of those that contain it.
     """
     is_seed = np.zeros(len(pages), dtype=np.bool_)
     is_seed[found[finders == NO_PARENT]] = True
-    own = trust_of(is_seed, links)
-    taken, old, trusted = pages.tolist(), stale.tolist(), own.tolist()
     ways = [way for way in zip(found.tolist(), finders.tolist(), strict=True) if way[1] >= 0]
-    for domain, finder in reversed(ways):
-        taken[finder] += taken[domain]
-        old[finder] += old[domain]
-        trusted[finder] += trusted[domain]
-    may = np.maximum(FREE, CREDIT * np.array(trusted)) * max(int(pages.sum()), LEAST)
-    taken, old, trusted = np.array(taken), np.array(old), np.array(trusted)
+    trust = trust_of(is_seed, links)
     total = max(int(pages.sum()), LEAST)
-    stale_share = old / np.maximum(1, taken)
-    beyond = 1 - np.maximum(FREE, CREDIT * trusted) * total / (taken + 1)
-    excess = np.maximum(0, beyond) * np.maximum(0, 2 * stale_share - 1)
-    excess = np.where(is_seed, 0, excess).tolist()
-    of_many = ((pages <= SMALL) & (stale_share > 0.5) & ~is_seed).tolist()
-    for domain, finder in ways:
-        of_many[domain] |= of_many[finder]
-    many = np.array(of_many)
-    may = max(FREE, POOL_CREDIT * own[many].sum()) * total
-    together = max(0.0, 1 - may / (int(pages[many].sum()) + 1))
-    for domain in np.flatnonzero(many).tolist():
-        excess[domain] = max(excess[domain], together)
-    for domain, finder in ways:
-        excess[domain] = max(excess[domain], excess[finder])
-    return np.array(excess)
+    taken, old, trusted = (_of_bodies(each, ways) for each in (pages, stale, trust))
+    staleness = old / np.maximum(1, taken)
+    excess = _beyond(taken / total, CREDIT * trusted) * np.maximum(0, 2 * staleness - 1)
+    excess[is_seed] = 0
+    is_small = _inherited((pages <= FEW) & (staleness > 1 / 2) & ~is_seed, ways)
+    share = np.array([pages[is_small].sum() / total])
+    together = _beyond(share, CREDIT_TOGETHER * trust[is_small].sum())
+    return _inherited(np.maximum(excess, is_small * together), ways)
 
 
-def trust_of(is_seed: NDArray[np.bool_], links: NDArray[np.int64]) -> Shares:
+def trust_of(is_seed: NDArray[np.bool_], links: Numbers) -> Shares:
     """Return the trust of domains [N], 1 in all, given `is_seed` [N] and links between them [2, m].
 
     A domain passes DAMPING of its trust on, in equal parts, and the rest to the seeds; without
@@ -131,3 +122,26 @@ def trust_of(is_seed: NDArray[np.bool_], links: NDArray[np.int64]) -> Shares:
         flow = np.bincount(targets, trust[sources] / degrees[sources], count)
         trust = DAMPING * flow + given * (trust.sum() - DAMPING * flow.sum())
     return trust
+
+
+def _of_bodies(numbers: NDArray, ways: list[tuple[int, int]]) -> NDArray:  # type: ignore[type-arg]
+    """Return the sums over the bodies of domains [N]: each with all that was found through it."""
+    sums = numbers.tolist()
+    for domain, finder in reversed(ways):
+        sums[finder] += sums[domain]
+    return np.array(sums)
+
+
+def _inherited(values: NDArray, ways: list[tuple[int, int]]) -> NDArray:  # type: ignore[type-arg]
+    """Return the highest value [N] of each domain and of those on the way to it."""
+    highest = values.tolist()
+    for domain, finder in ways:
+        highest[domain] = max(highest[domain], highest[finder])
+    return np.array(highest)
+
+
+def _beyond(shares: Shares, trusted: Shares) -> Shares:
+    """Return which part of shares of the pages [n] is beyond FREE and beyond the trust [n]."""
+    may = np.maximum(FREE, trusted)
+    beyond: Shares = np.maximum(0, 1 - may / np.maximum(shares, may))
+    return beyond

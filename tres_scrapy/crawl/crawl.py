@@ -311,7 +311,7 @@ class Crawl:
             self.store.ledger.note_progress(self.pages, self.limit)
 
     def remember(self, marks: Iterable[tuple[int, bytes]]) -> None:
-        """Compare new pages also with those of an interrupted crawl: their rows and fingerprints."""
+        """Compare new pages also with those of an interrupted crawl: rows and fingerprints."""
         for row, mark in marks:
             site = int(self.store["domain"][row])
             self.store.ledger.count_stale(site, self.verdicts.compare(mark, site)[1])

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np

@@ -138,10 +138,6 @@ class IntegerSet:
         newest = np.fromiter(self._newest, np.int64, len(self._newest))
         return np.concatenate([self._sorted, newest])
 
-    def numbers(self) -> NDArray[np.int64]:
-        """Return all numbers, in no order."""
-        return np.concatenate([self._sorted, np.fromiter(self._newest, np.int64)])
-
     def add(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add numbers [n], which may repeat, and return those that are new, each once."""
         numbers = np.unique(numbers)

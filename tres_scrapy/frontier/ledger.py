@@ -19,7 +19,7 @@ _RECORD = np.dtype(
         ("visits", "i4"),
         ("relevant", "i4"),
         ("pages", "i4"),
-        ("stale", "i4"),  # pages that said hardly anything new
+        ("stale", "i4"),  # pages that said nothing new
         ("failures", "i4"),
         ("leased", "i4"),
         ("pending", "i4"),
@@ -100,21 +100,13 @@ class DomainLedger:
         return 0 if number is None else int(self._records["pages"][number])
 
     def count_stale(self, domain: int, is_stale: bool) -> None:
-        """Count a page that says hardly anything new."""
+        """Count a page that perhaps says nothing new."""
         self._records["stale"][domain] += is_stale
 
-    def stale_pages(self) -> NDArray[np.int32]:
-        """Return the number of pages of each domain [N] that said hardly anything new."""
-        return self._records["stale"].take(np.arange(len(self)))
-
-    def all_pages(self) -> NDArray[np.int32]:
-        """Return the number of pages fetched from each domain [N]."""
-        return self._records["pages"].take(np.arange(len(self)))
-
-    def links(self) -> NDArray[np.int64]:
-        """Return the links between domains [2, m], each once, from and to."""
-        links = self._links.numbers()
-        return np.stack([links >> 32, links & 0xFFFFFFFF])
+    def said(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the number of pages of each domain [N], and of those that said nothing new [N]."""
+        numbers = np.arange(len(self))
+        return self._records["pages"].take(numbers), self._records["stale"].take(numbers)
 
     def count_lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that starts (`change` 1) or ends (-1)."""
