@@ -3,7 +3,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.agent.trust import CREDIT, DAMPING, FREE, LEAST, Trust, excess_of, trust_of
+from tres_scrapy.agent.trust import (
+    CREDIT,
+    CREDIT_TOGETHER,
+    DAMPING,
+    FEW,
+    FREE,
+    LEAST,
+    Trust,
+    excess_of,
+    trust_of,
+)
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -14,16 +24,16 @@ DOMAINS = 8
 
 @st.composite
 def crawls(draw):
-    """Pages of each domain, by which domain each was found, and links between domains."""
+    """Pages of each domain, and stale ones, by which domain each was found, and links."""
     pages = draw(st.lists(st.integers(0, 300), min_size=DOMAINS, max_size=DOMAINS))
+    stale = [draw(st.integers(0, count)) for count in pages]
     order = draw(st.permutations(range(DOMAINS)))
-    finders = [NO_PARENT]
-    for place in range(1, DOMAINS):
-        finders.append(draw(st.sampled_from([NO_PARENT, *order[:place]])))
+    known = [[NO_PARENT, *order[:place]] for place in range(1, DOMAINS)]
+    finders = [NO_PARENT, *(draw(st.sampled_from(each)) for each in known)]
     number = st.integers(0, DOMAINS - 1)
     links = draw(st.sets(st.tuples(number, number).filter(lambda pair: pair[0] != pair[1])))
     both = np.array(sorted(links), dtype=np.int64).reshape(-1, 2).T
-    return np.array(pages, "i4"), np.array(order), np.array(finders), both
+    return np.array(pages, "i4"), np.array(stale, "i4"), np.array(order), np.array(finders), both
 
 
 def slow_trust(is_seed, links):
@@ -39,7 +49,7 @@ def slow_trust(is_seed, links):
 
 @given(crawls())
 def test_trust_is_the_walk_from_the_seeds(crawl):
-    _, order, finders, links = crawl
+    *_, order, finders, links = crawl
     is_seed = np.isin(np.arange(DOMAINS), order[finders == NO_PARENT])
     trust = trust_of(is_seed, links)
     assert trust.sum() == pytest.approx(1)
@@ -48,9 +58,10 @@ def test_trust_is_the_walk_from_the_seeds(crawl):
 
 @given(crawls())
 def test_excess_is_that_of_the_bodies_around(crawl):
-    pages, order, finders, links = crawl
+    pages, stale, order, finders, links = crawl
     is_seed = np.isin(np.arange(DOMAINS), order[finders == NO_PARENT])
     trust, finder_of = trust_of(is_seed, links), dict(zip(order, finders, strict=True))
+    total = max(pages.sum(), LEAST)
 
     def around(domain):
         """The domain and those that it was found through, but for the seed."""
@@ -60,12 +71,26 @@ def test_excess_is_that_of_the_bodies_around(crawl):
             domain = finder_of[domain]
         return ways
 
-    for domain, excess in enumerate(excess_of(pages, order, finders, links)):
-        most = 0.0
+    def inside(body):
+        return [domain for domain in range(DOMAINS) if body in around(domain)]
+
+    def beyond(domains, credit):
+        may = max(FREE, credit * trust[domains].sum())
+        return max(0, 1 - may / max(pages[domains].sum() / total, may))
+
+    def staleness(body):
+        return stale[inside(body)].sum() / max(1, pages[inside(body)].sum())
+
+    small = [
+        domain
+        for domain in range(DOMAINS)
+        if any(pages[body] <= FEW and staleness(body) > 1 / 2 for body in around(domain))
+    ]
+    for domain, excess in enumerate(excess_of(pages, stale, order, finders, links)):
+        most = beyond(small, CREDIT_TOGETHER) if domain in small else 0.0
         for body in around(domain):
-            inside = [other for other in range(DOMAINS) if body in around(other)]
-            may = max(FREE, CREDIT * trust[inside].sum()) * max(pages.sum(), LEAST)
-            most = max(most, 1 - may / (pages[inside].sum() + 1))
+            share = beyond(inside(body), CREDIT) * max(0, 2 * staleness(body) - 1)
+            most = max(most, share)
         assert excess == pytest.approx(most)
 
 
@@ -79,16 +104,18 @@ def add(store, parent, *urls):
     return store.add(parent, Outlinks(urls, [""] * len(urls), np.zeros((len(urls), 3), "f4")))
 
 
-def fetch(store, row, pages):
+def fetch(store, row, pages, *, stale=False):
     """Fetch a sample, and so many pages of its domain in all."""
     store.lease(row)
     store.finish(row, SEED_PATH)
     for _ in range(pages):
-        store.ledger.book_page(int(store["domain"][row]), 1.0)
+        domain = int(store["domain"][row])
+        store.ledger.book_page(domain, 1.0)
+        store.ledger.count_stale(domain, stale)
 
 
-@pytest.mark.parametrize("inlinks", [True, False])
-def test_links_of_a_greedy_body_are_beyond_its_trust(inlinks):
+@pytest.mark.parametrize(("inlinks", "stale"), [(True, True), (True, False), (False, True)])
+def test_links_of_a_stale_and_greedy_body_are_beyond_its_trust(inlinks, stale):
     store = store_of("http://seed.test/", inlinks=inlinks)
     trust = Trust(store)
     assert trust.excess(np.array([0])).tolist() == [0]
@@ -98,13 +125,16 @@ def test_links_of_a_greedy_body_are_beyond_its_trust(inlinks):
     fetch(store, honest, 200)
     fetch(store, door, 1)
     (inner,) = add(store, door, "http://inner.test/").tolist()
-    fetch(store, inner, 2_000)
+    fetch(store, inner, 2_000, stale=stale)
     rows = add(store, inner, "http://inner.test/2", "http://new.test/")
     excess = trust.excess(np.array([0, honest, door, inner, *rows]))
     assert excess[:2].tolist() == [0, 0]
     later = add(store, inner, "http://newer.test/")  # since the last rating
-    if inlinks:
-        assert excess[2:] == pytest.approx(1 - FREE * 2_202 / 2_002)
+    fetch(store, later[0], 0)
+    later = add(store, later[0], "http://newest.test/")
+    if inlinks and stale:
+        part = (1 - FREE * 2_202 / 2_001) * (2 * 2_000 / 2_001 - 1)
+        assert excess[2:] == pytest.approx([part, *[1 - FREE * 2_202 / 2_000] * 3], abs=1e-3)
         assert trust.excess(later).tolist() == [excess[3]]
     else:
         assert not excess.any()
