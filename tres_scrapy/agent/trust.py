@@ -3,8 +3,8 @@
 A crawler is rewarded by its own judge, so who writes pages that the judge likes, endlessly, would
 own the crawl. But two things he cannot write: the links of others, and something new on each page.
 TrustRank (Gyöngyi, Garcia-Molina and Pedersen, 2004) passes the trust of the seeds along links
-between domains. A body is a domain with all that was found through it. A body is stale if most of
-its pages say nothing new (`page/copies.py`).
+between domains. A body is a domain with all that was found through it. A body is stale as far
+as its pages have hardly a new phrase or word (`page/copies.py`).
 
 As long as a body has less than FREE of the pages of a crawl, or its share of them is no more than
 CREDIT times its share of the trust, nothing happens. What a stale body takes beyond that costs its
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.ledger import Said
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 FREE: Final = 0.05  # share of the pages
@@ -28,6 +29,7 @@ CREDIT_TOGETHER: Final = 3  # the same for the domains of few pages,
 FEW: Final = 20  # as many at most
 PRICE: Final = 4.0  # Q counts later pages too, so 1 is not enough
 DAMPING: Final = 0.85  # share of its trust that a domain passes on
+EXPECTED: Final = 8  # new words: fewer may be missing by chance
 ROUNDS: Final = 20  # of passing it on
 LEAST: Final = 100  # pages: shares of fewer say nothing
 GROWTH: Final = 1.02  # of the pages until shares are computed again, and
@@ -54,12 +56,12 @@ class Trust:
         store = self._store
         if not store.ledger.inlinks:
             return np.zeros(len(rows), dtype=np.float32)
-        pages, stale = store.ledger.said()
-        if pages.sum() >= self._due:
+        said = store.ledger.said()
+        if (pages := said.pages.sum()) >= self._due:
             links = store.ledger.links.values()
             ends = np.stack([links >> 32, links & 0xFFFFFFFF])
-            self._excess = excess_of(pages, stale, *self._finders(), ends)
-            self._due = int(pages.sum() * GROWTH) + WAIT
+            self._excess = excess_of(said, *self._finders(), ends)
+            self._due = int(pages * GROWTH) + WAIT
         sources = rows.copy()
         while len(new := np.flatnonzero(store["domain"].take(sources) >= len(self._excess))):
             sources[new] = store["parent"].take(sources[new])
@@ -78,33 +80,38 @@ class Trust:
         return domains[firsts].astype(np.int64), finders.astype(np.int64)
 
 
-def excess_of(
-    pages: NDArray[np.int32],
-    stale: NDArray[np.int32],
-    found: Numbers,
-    finders: Numbers,
-    links: Numbers,
-) -> Shares:
+def excess_of(said: Said, found: Numbers, finders: Numbers, links: Numbers) -> Shares:
     """Return the share of the pages of bodies of domains [N] that is beyond what they may take.
 
-    `pages` [N] are the pages fetched of each, `stale` [N] those of them that say nothing new;
     `found` [n] are domains in the order found, `finders` [n] the domain by which each was,
     NO_PARENT for seeds; `links` [2, m] lead from one domain to another. The share of a domain is
     the highest of its own body and of those that contain it.
     """
-    is_seed = np.zeros(len(pages), dtype=np.bool_)
+    is_seed = np.zeros(len(said.pages), dtype=np.bool_)
     is_seed[found[finders == NO_PARENT]] = True
     ways = [way for way in zip(found.tolist(), finders.tolist(), strict=True) if way[1] >= 0]
     trust = trust_of(is_seed, links)
-    total = max(int(pages.sum()), LEAST)
-    taken, old, trusted = (_of_bodies(each, ways) for each in (pages, stale, trust))
-    staleness = old / np.maximum(1, taken)
-    excess = _beyond(taken / total, CREDIT * trusted) * np.maximum(0, 2 * staleness - 1)
-    excess[is_seed] = 0
-    is_small = _inherited((pages <= FEW) & (staleness > 1 / 2) & ~is_seed, ways)
-    share = np.array([pages[is_small].sum() / total])
+    total = max(int(said.pages.sum()), LEAST)
+    bodies = Said(*(_of_bodies(each, ways) for each in said))
+    staleness = np.where(is_seed, 0, staleness_of(bodies))
+    excess = _beyond(bodies.pages / total, CREDIT * _of_bodies(trust, ways)) * staleness
+    is_small = _inherited((said.pages <= FEW) & (staleness > 0), ways)
+    share = np.array([said.pages[is_small].sum() / total])
     together = _beyond(share, CREDIT_TOGETHER * trust[is_small].sum())
     return _inherited(np.maximum(excess, is_small * together), ways)
+
+
+def staleness_of(bodies: Said) -> Shares:
+    """Return how little new bodies [N] say, 0 to 1.
+
+    It rises with the share of their pages that have hardly a new phrase, from half of them on, or
+    as their new words fall below a third of those expected.
+    """
+    phrases = 2 * bodies.stale / np.maximum(1, bodies.pages) - 1
+    words = 1 - 3 * bodies.new / np.maximum(EXPECTED, bodies.expected)
+    words[bodies.expected < EXPECTED] = 0
+    staleness: Shares = np.maximum(0, np.maximum(phrases, words))
+    return staleness
 
 
 def trust_of(is_seed: NDArray[np.bool_], links: Numbers) -> Shares:

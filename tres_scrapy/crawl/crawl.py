@@ -241,7 +241,7 @@ class Crawl:
         page = self.verdicts.of(judged, store.admission.scope, site, is_query=is_query)
         if isinstance(page, Failure):
             return page
-        store.ledger.count_stale(site, page.is_stale)
+        store.ledger.note_known(site, page.known)
         depth, path, anchor = store.depth(row), store.trail(row), store.anchors[row]
         return page._replace(depth=depth, path=path, anchor=anchor)
 
@@ -314,7 +314,7 @@ class Crawl:
         """Compare new pages also with those of an interrupted crawl: rows and fingerprints."""
         for row, mark in marks:
             site = int(self.store["domain"][row])
-            self.store.ledger.count_stale(site, self.verdicts.compare(mark, site)[1])
+            self.store.ledger.note_known(site, self.verdicts.compare(mark, site)[1])
 
     def restore_first(self, decisions: Sequence[Decision]) -> None:
         """Fetch these PENDING samples, seeds or chosen before, ahead of all others."""

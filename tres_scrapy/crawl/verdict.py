@@ -28,7 +28,7 @@ from tres_scrapy.crawl.failure import BAD_DOCUMENT, SOFT_404, Failure
 from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.page.copies import Duplicates, Memory
+from tres_scrapy.page.copies import NOTHING, Duplicates, Known, Memory
 from tres_scrapy.topic.pack import OWN_THRESHOLD, Judged
 
 FAILURE_REWARD: Final = 0.0
@@ -65,11 +65,11 @@ class Verdicts:
             return SOFT_404
         if judged.wall:
             return Failure.of_wall(judged.wall)
-        is_copy, is_stale = self.compare(judged.mark, site)
+        is_copy, known = self.compare(judged.mark, site)
         return judged._replace(
             on_topic=judged.probability >= self._threshold,
             is_copy=is_copy,
-            is_stale=is_stale,
+            known=known,
             is_query=is_query,
             is_foreign=scope is not None and not scope.reads(judged.page.language),
         )
@@ -89,15 +89,15 @@ class Verdicts:
         """Return whether the pack was not trained for a language: its verdict is unreliable."""
         return bool(self._language) and language not in {self._language, ""}
 
-    def compare(self, mark: bytes, site: int) -> tuple[bool, bool]:
+    def compare(self, mark: bytes, site: int) -> tuple[bool, Known]:
         """Compare a page with those before, and remember it.
 
-        Return whether it is a copy or an echo, and whether it says hardly anything new.
+        Return whether it is a copy or an echo, and how much of it was said before.
         """
         if not self._detects_copies:
-            return False, False
+            return False, NOTHING
         known = self._memory.note(mark, site)
-        return not self._texts.add(mark) or known.is_echo, known.is_stale
+        return not self._texts.add(mark) or known.is_echo, known
 
 
 def foreign_pages(counts: Counter[str]) -> Counter[str]:

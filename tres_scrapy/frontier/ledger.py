@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.column import IntegerSet, Table
+from tres_scrapy.page.copies import Known
 from tres_scrapy.url.canonical import registrable_domain
 
 _RECORD = np.dtype(
@@ -19,7 +20,8 @@ _RECORD = np.dtype(
         ("visits", "i4"),
         ("relevant", "i4"),
         ("pages", "i4"),
-        ("stale", "i4"),  # pages that said nothing new
+        ("stale", "i4"),  # pages without new phrases,
+        ("new", "i4"), ("expected", "f4"),  # new words, and how many were expected
         ("failures", "i4"),
         ("leased", "i4"),
         ("pending", "i4"),
@@ -35,6 +37,15 @@ UNLIMITED: Final = np.iinfo(np.int32).max
 _HOST = np.dtype(
     [("domain", "i4"), ("pending", "i4"), ("busy", "?"), ("known", "?"), ("given_up", "?")]
 )
+
+
+class Said(NamedTuple):
+    """What is new on the pages of domains [N]."""
+
+    pages: NDArray[np.int32]
+    stale: NDArray[np.int32]  # pages without new phrases
+    new: NDArray[np.int32]  # words
+    expected: NDArray[np.float32]  # new words, if the pages were like others at the time
 
 
 class DomainLedger:
@@ -99,14 +110,16 @@ class DomainLedger:
         number = self._ids.get(domain)
         return 0 if number is None else int(self._records["pages"][number])
 
-    def count_stale(self, domain: int, is_stale: bool) -> None:
-        """Count a page that perhaps says nothing new."""
-        self._records["stale"][domain] += is_stale
+    def note_known(self, domain: int, known: Known) -> None:
+        """Count what a page of a domain says that is new."""
+        self._records["stale"][domain] += known.is_stale
+        self._records["new"][domain] += known.new_words
+        self._records["expected"][domain] += known.expected
 
-    def said(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the number of pages of each domain [N], and of those that said nothing new [N]."""
+    def said(self) -> Said:
+        """Return what the pages of the domains [N] say."""
         numbers = np.arange(len(self))
-        return self._records["pages"].take(numbers), self._records["stale"].take(numbers)
+        return Said(*(self._records[name].take(numbers) for name in Said._fields))
 
     def count_lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that starts (`change` 1) or ends (-1)."""

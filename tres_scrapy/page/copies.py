@@ -6,8 +6,8 @@ the lowest bit of the smallest hash. Two sketches differ in about 128 (1 - J) la
 share of shingles that the two pages have in common (Jaccard).
 
 An echo is put together from phrases of other sites, as farms of generated pages are. A stale page
-says nothing new: its phrases are known, or all its words are. Samples of the phrases and words of
-a page, the same for the same phrases (Broder, 1997), show which site said them first.
+has hardly a phrase that is new. Samples of the phrases and words of a page, the same for the same
+phrases (Broder, 1997), show which site said them first, and which words are new.
 """
 
 from __future__ import annotations
@@ -45,9 +45,8 @@ ECHO: Final = 0.5
 STALE: Final = 0.6  # share of phrases that any site, also its own, said before
 SAMPLED_WORDS: Final = 2**31  # one word in two
 VOCABULARY: Final = 96  # words sampled of a page, at most
-FEWEST_WORDS: Final = 25
-OLD: Final = 0.03
 WORD_SLOTS: Final = 2**22
+LAST: Final = 50  # pages, over which the share of new words is averaged
 
 _FACTORS: Final = np.random.default_rng(0).integers(0, 2**31, LANES, dtype=np.uint32) * 2 + 1
 
@@ -86,8 +85,8 @@ class Known(NamedTuple):
     phrases: int
     elsewhere: int  # phrases that another site said first
     here: int  # phrases that its own site said first
-    words: int
     new_words: int
+    expected: float  # new words, if as many as on the last pages of all sites
 
     @property
     def is_echo(self) -> bool:
@@ -96,9 +95,11 @@ class Known(NamedTuple):
 
     @property
     def is_stale(self) -> bool:
-        """Whether the page says nothing new."""
-        repeats = self.phrases >= FEWEST and self.here + self.elsewhere > STALE * self.phrases
-        return repeats or (self.words >= FEWEST_WORDS and self.new_words <= OLD * self.words)
+        """Whether most of the phrases are known."""
+        return self.phrases >= FEWEST and self.here + self.elsewhere > STALE * self.phrases
+
+
+NOTHING: Final = Known(0, 0, 0, 0, 0.0)
 
 
 class Memory:
@@ -111,6 +112,8 @@ class Memory:
         self._phrases = np.zeros(SLOTS, dtype=np.uint32)
         self._sites = np.full(SLOTS, NOBODY, dtype=np.int32)
         self._words = np.zeros(WORD_SLOTS, dtype=np.bool_)
+        self._pages = 0
+        self._new = 0.0  # share of the words of a page
 
     def note(self, mark: bytes, site: int) -> Known:
         """Note what a fingerprint says as said by a site; return how much was known."""
@@ -118,6 +121,10 @@ class Memory:
         words = np.array(said[:count], dtype=np.uint32) % np.uint32(WORD_SLOTS)
         new_words = int(np.count_nonzero(~self._words[words]))
         self._words[words] = True
+        expected = self._new * count
+        if count:
+            self._pages += 1
+            self._new += (new_words / count - self._new) / min(self._pages, LAST)
         phrases = np.array(said[count:], dtype=np.uint32)
         slots = _mixed(phrases) % np.uint32(SLOTS)
         sites = np.where(self._phrases[slots] == phrases, self._sites[slots], NOBODY)
@@ -125,7 +132,7 @@ class Memory:
         self._phrases[slots[new]], self._sites[slots[new]] = phrases[new], site
         here = int(np.count_nonzero(sites == site))
         elsewhere = len(phrases) - int(np.count_nonzero(new)) - here
-        return Known(len(phrases), elsewhere, here, len(words), new_words)
+        return Known(len(phrases), elsewhere, here, new_words, float(expected))
 
 
 def fingerprint(page: Page) -> bytes:
