@@ -7,6 +7,7 @@ from tres_scrapy.agent.trust import (
     CREDIT,
     CREDIT_TOGETHER,
     DAMPING,
+    EXPECTED,
     FEW,
     FREE,
     LEAST,
@@ -16,24 +17,28 @@ from tres_scrapy.agent.trust import (
 )
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import SEED_PATH
-from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.ledger import DomainLedger, Said
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
+from tres_scrapy.page.copies import NOTHING, Known
 
 DOMAINS = 8
+STALE = Known(64, 0, 64, 0, 0.0)
 
 
 @st.composite
 def crawls(draw):
-    """Pages of each domain, and stale ones, by which domain each was found, and links."""
+    """What the pages of each domain say, by which domain each was found, and links."""
     pages = draw(st.lists(st.integers(0, 300), min_size=DOMAINS, max_size=DOMAINS))
     stale = [draw(st.integers(0, count)) for count in pages]
+    words = [[draw(st.integers(0, 10 * count)) for count in pages] for _ in range(2)]
+    said = Said(*(np.array(each, "i4") for each in (pages, stale, *words)))
     order = draw(st.permutations(range(DOMAINS)))
     known = [[NO_PARENT, *order[:place]] for place in range(1, DOMAINS)]
     finders = [NO_PARENT, *(draw(st.sampled_from(each)) for each in known)]
     number = st.integers(0, DOMAINS - 1)
     links = draw(st.sets(st.tuples(number, number).filter(lambda pair: pair[0] != pair[1])))
     both = np.array(sorted(links), dtype=np.int64).reshape(-1, 2).T
-    return np.array(pages, "i4"), np.array(stale, "i4"), np.array(order), np.array(finders), both
+    return said, np.array(order), np.array(finders), both
 
 
 def slow_trust(is_seed, links):
@@ -58,7 +63,8 @@ def test_trust_is_the_walk_from_the_seeds(crawl):
 
 @given(crawls())
 def test_excess_is_that_of_the_bodies_around(crawl):
-    pages, stale, order, finders, links = crawl
+    said, order, finders, links = crawl
+    pages, stale, new, expected = said
     is_seed = np.isin(np.arange(DOMAINS), order[finders == NO_PARENT])
     trust, finder_of = trust_of(is_seed, links), dict(zip(order, finders, strict=True))
     total = max(pages.sum(), LEAST)
@@ -79,18 +85,21 @@ def test_excess_is_that_of_the_bodies_around(crawl):
         return max(0, 1 - may / max(pages[domains].sum() / total, may))
 
     def staleness(body):
-        return stale[inside(body)].sum() / max(1, pages[inside(body)].sum())
+        within = inside(body)
+        phrases = 2 * stale[within].sum() / max(1, pages[within].sum()) - 1
+        awaited = expected[within].sum()
+        words = 1 - 3 * new[within].sum() / awaited if awaited >= EXPECTED else 0
+        return max(0, phrases, words)
 
     small = [
         domain
         for domain in range(DOMAINS)
-        if any(pages[body] <= FEW and staleness(body) > 1 / 2 for body in around(domain))
+        if any(pages[body] <= FEW and staleness(body) > 0 for body in around(domain))
     ]
-    for domain, excess in enumerate(excess_of(pages, stale, order, finders, links)):
+    for domain, excess in enumerate(excess_of(said, order, finders, links)):
         most = beyond(small, CREDIT_TOGETHER) if domain in small else 0.0
         for body in around(domain):
-            share = beyond(inside(body), CREDIT) * max(0, 2 * staleness(body) - 1)
-            most = max(most, share)
+            most = max(most, beyond(inside(body), CREDIT) * staleness(body))
         assert excess == pytest.approx(most)
 
 
@@ -111,7 +120,7 @@ def fetch(store, row, pages, *, stale=False):
     for _ in range(pages):
         domain = int(store["domain"][row])
         store.ledger.book_page(domain, 1.0)
-        store.ledger.count_stale(domain, stale)
+        store.ledger.note_known(domain, STALE if stale else NOTHING)
 
 
 @pytest.mark.parametrize(("inlinks", "stale"), [(True, True), (True, False), (False, True)])
