@@ -32,7 +32,7 @@ DAMPING: Final = 0.85  # share of its trust that a domain passes on
 EXPECTED: Final = 8  # new words: fewer may be missing by chance
 ROUNDS: Final = 20  # of passing it on
 LEAST: Final = 100  # pages: shares of fewer say nothing
-GROWTH: Final = 1.02  # of the pages until shares are computed again, and
+GROWTH: Final = 1.03  # of the pages until shares are computed again, and
 WAIT: Final = 10  # pages more
 
 Shares = NDArray[np.float64]
@@ -89,7 +89,7 @@ def excess_of(said: Said, found: Numbers, finders: Numbers, links: Numbers) -> S
     """
     is_seed = np.zeros(len(said.pages), dtype=np.bool_)
     is_seed[found[finders == NO_PARENT]] = True
-    ways = [way for way in zip(found.tolist(), finders.tolist(), strict=True) if way[1] >= 0]
+    ways = _levels(found, finders)
     trust = trust_of(is_seed, links)
     total = max(int(said.pages.sum()), LEAST)
     bodies = Said(*(_of_bodies(each, ways) for each in said))
@@ -131,20 +131,35 @@ def trust_of(is_seed: NDArray[np.bool_], links: Numbers) -> Shares:
     return trust
 
 
-def _of_bodies(numbers: NDArray, ways: list[tuple[int, int]]) -> NDArray:  # type: ignore[type-arg]
+def _levels(found: Numbers, finders: Numbers) -> list[tuple[Numbers, Numbers]]:
+    """Return domains [n] and what found them [n], for each number of steps from the seeds.
+
+    Domains that found no other come last, however many steps away.
+    """
+    steps, levels = {NO_PARENT: -1}, dict[int, list[tuple[int, int]]]()
+    leads = np.isin(found, finders)
+    for domain, finder in zip(found[leads].tolist(), finders[leads].tolist(), strict=True):
+        step = steps[domain] = steps[finder] + 1
+        levels.setdefault(step, []).append((domain, finder))
+    ways = (np.array(levels[step]).T for step in range(1, len(levels)))
+    last = ~leads & (finders != NO_PARENT)
+    return [*((domains, by) for domains, by in ways), (found[last], finders[last])]
+
+
+def _of_bodies(numbers: NDArray, levels: list[tuple[Numbers, Numbers]]) -> NDArray:  # type: ignore[type-arg]
     """Return the sums over the bodies of domains [N]: each with all that was found through it."""
-    sums = numbers.tolist()
-    for domain, finder in reversed(ways):
-        sums[finder] += sums[domain]
-    return np.array(sums)
+    sums = numbers.copy()
+    for domains, finders in reversed(levels):
+        np.add.at(sums, finders, sums[domains])
+    return sums
 
 
-def _inherited(values: NDArray, ways: list[tuple[int, int]]) -> NDArray:  # type: ignore[type-arg]
+def _inherited(values: NDArray, levels: list[tuple[Numbers, Numbers]]) -> NDArray:  # type: ignore[type-arg]
     """Return the highest value [N] of each domain and of those on the way to it."""
-    highest = values.tolist()
-    for domain, finder in ways:
-        highest[domain] = max(highest[domain], highest[finder])
-    return np.array(highest)
+    highest = values.copy()
+    for domains, finders in levels:
+        highest[domains] = np.maximum(highest[domains], highest[finders])
+    return highest
 
 
 def _beyond(shares: Shares, trusted: Shares) -> Shares:

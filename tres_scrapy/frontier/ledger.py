@@ -21,7 +21,8 @@ _RECORD = np.dtype(
         ("relevant", "i4"),
         ("pages", "i4"),
         ("stale", "i4"),  # pages without new phrases,
-        ("new", "i4"), ("expected", "f4"),  # new words, and how many were expected
+        ("new", "i4"),
+        ("expected", "f4"),  # new words, and how many were expected
         ("failures", "i4"),
         ("leased", "i4"),
         ("pending", "i4"),

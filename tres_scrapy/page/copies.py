@@ -35,7 +35,7 @@ MAX_DIFFERENCE: Final = 12
 MAX_DIFFERENCE_AT_ADDRESS: Final = 64
 
 SAMPLED: Final = 2**29  # one phrase in eight: those with a smaller hash
-PHRASES: Final = 64  # sampled of a page, at most
+PHRASES: Final = 48  # sampled of a page, at most
 FEWEST: Final = 10  # phrases: fewer say nothing
 SLOTS: Final = 2**21
 NOBODY: Final = -1
@@ -44,7 +44,7 @@ NOBODY: Final = -1
 ECHO: Final = 0.5
 STALE: Final = 0.6  # share of phrases that any site, also its own, said before
 SAMPLED_WORDS: Final = 2**31  # one word in two
-VOCABULARY: Final = 96  # words sampled of a page, at most
+VOCABULARY: Final = 48  # words sampled of a page, at most
 WORD_SLOTS: Final = 2**22
 LAST: Final = 50  # pages, over which the share of new words is averaged
 
@@ -117,15 +117,18 @@ class Memory:
 
     def note(self, mark: bytes, site: int) -> Known:
         """Note what a fingerprint says as said by a site; return how much was known."""
-        count, *said = np.frombuffer(mark[SKETCH:], dtype=np.uint32) if mark[SKETCH:] else (0,)
-        words = np.array(said[:count], dtype=np.uint32) % np.uint32(WORD_SLOTS)
+        if len(mark) == SKETCH:
+            return NOTHING
+        said = np.frombuffer(mark, dtype=np.uint32, offset=SKETCH)
+        count = int(said[0])
+        words = said[1 : 1 + count] % np.uint32(WORD_SLOTS)
         new_words = int(np.count_nonzero(~self._words[words]))
         self._words[words] = True
         expected = self._new * count
         if count:
             self._pages += 1
             self._new += (new_words / count - self._new) / min(self._pages, LAST)
-        phrases = np.array(said[count:], dtype=np.uint32)
+        phrases = said[1 + count :]
         slots = _mixed(phrases) % np.uint32(SLOTS)
         sites = np.where(self._phrases[slots] == phrases, self._sites[slots], NOBODY)
         new = sites == NOBODY
