@@ -82,7 +82,7 @@ class GrowingPack:
             self._pages += 1
         self._learner.learn()
         if self._pages >= FIRST and len(self._learner.known_answers) < self._answers:
-            urls = [sheet.url for sheet, _ in self._learner.questions(STEP)]
+            urls = [sheet.url for sheet, *_ in self._learner.questions(STEP)]
             answers = dict(zip(urls, self._web.labels(urls), strict=True))
             add_answers(self._learner.folder.answers, answers)
             self._learner.learn()

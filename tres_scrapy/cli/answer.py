@@ -98,7 +98,7 @@ def _ask(file: Path, asked: list[dict[str, Any]]) -> int:
     for number, each in enumerate(asked, 1):
         title, text = printable(each["title"]), printable(each["text"])
         print(f"\n{number} of {len(asked)}: {title or 'no title'}\n{printable(each['url'])}")
-        print(f"P(relevant) {each['probability']:.2f}\n{fill(text, WIDTH)}")
+        print(f"P(relevant) {each['probability']:.2f}, {each['why']}\n{fill(text, WIDTH)}")
         answer = _reply()
         if answer == "q":
             break

@@ -58,6 +58,7 @@ class PageState:
             "status": self._control.state,
             "offline": bool(state.sum("offline")),
             "end": self._end,
+            "warnings": state.warnings(),
             "pages": state.pages,
             "limit": state.limit,
             "relevant": state.sum("relevant_pages"),

@@ -29,7 +29,7 @@ from tres_scrapy.frontier.store import REVISED, SAVED, Eligibility, SampleStore,
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run.database import Database
-from tres_scrapy.run.forgotten import FORGOTTEN, Forgotten
+from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN, Forgotten
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import (
     COUNTS,
@@ -45,6 +45,7 @@ from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.whole_file import check_numbers
 
 _NOT_YET = -1
+_UNLEARNED = {DATA, FORGOTTEN, DISTRUSTED}  # kinds that teach nothing
 _LONGEST_NAME = 100  # characters of the name of a failure or a count
 
 
@@ -87,6 +88,8 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     if own is not None:
         pending = store.pending_rows()
         store.drop(pending[[row not in own for row in pending.tolist()]])
+    if sites := Forgotten.read(database, DISTRUSTED).sites:
+        store.distrust(sites)
     pending = _drop_dead(store)
     leased = _leased(database, store)
     store.hold([decision.row for decision in leased])
@@ -183,7 +186,7 @@ def _steps(database: Database) -> Steps:
 
 def _learned(steps: Steps) -> Past:
     """Return the bookings that the policy has learned from."""
-    learned = np.array([kind not in {DATA, FORGOTTEN} for kind in steps.kinds], dtype=np.bool_)
+    learned = np.array([kind not in _UNLEARNED for kind in steps.kinds], dtype=np.bool_)
     return Past._make(column[learned] for column in steps.past)
 
 

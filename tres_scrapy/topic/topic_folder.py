@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tres_scrapy.topic.keyword import KeywordSet
     from tres_scrapy.topic.keyword_topic import TopicFit
+    from tres_scrapy.topic.question import Question
 
 SUFFIX: Final = ".topic"  # of the folder beside a crawl's JSON lines
 IN_JOB: Final = "topic"  # its name in JOBDIR
@@ -136,12 +137,12 @@ class TopicFolder:
         with whole_file(self._state) as file:
             file.write(json.dumps(state).encode())
 
-    def write_questions(self, asked: Iterable[tuple[PageWords, float]]) -> None:
+    def write_questions(self, asked: Iterable[Question]) -> None:
         """Write the pages about which an answer would help."""
         with whole_file(self.questions) as file:
-            for page, probability in asked:
+            for page, probability, why in asked:
                 row = {"url": page.url, "probability": round(probability, 4)}
-                row |= {"title": page.title, "text": page.lead}
+                row |= {"why": why, "title": page.title, "text": page.lead}
                 file.write(json.dumps(row).encode() + b"\n")
 
     def read_questions(self) -> list[dict[str, Any]]:
