@@ -42,6 +42,7 @@ from tres_scrapy.export.archive import Archive, ArchiveMiddleware
 from tres_scrapy.export.csv_table import CsvPipeline
 from tres_scrapy.export.final_output import FinalOutput
 from tres_scrapy.export.known import NewnessPipeline
+from tres_scrapy.export.late_item import LateItems
 from tres_scrapy.export.metrics import Metrics
 from tres_scrapy.export.output_file import FeedFlush, JsonLinesPipeline
 from tres_scrapy.export.parquet import FORMAT, ParquetItemExporter, check_parquet
@@ -100,6 +101,7 @@ CRAWLING: Components = {
         Progress: 120,
         Archive: 140,
         Metrics: 145,
+        LateItems: 147,
         FinalOutput: 148,  # before the Recorder writes its report
         Recorder: 150,
         Rendering: 160,
