@@ -66,7 +66,7 @@ class TreeFrontierScheduler(BaseScheduler):
         self._shared = shared or SharedAddresses()
         self._session = session
         self._own = own
-        self._crawl = session.crawl
+        self._crawl, self._steps = session.crawl, session.steps
         settings = crawler.settings
         self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
@@ -123,7 +123,8 @@ class TreeFrontierScheduler(BaseScheduler):
             return True
         if self._own.has_pending_requests():
             return True
-        return not self._crawl.finished and not self._session.exhausted(monotonic())
+        crawl, now = self._crawl, monotonic()
+        return not crawl.finished and not self._health.exhausted(crawl.leased, now)
 
     def enqueue_request(self, request: Request) -> bool:
         self._scheduling = None
@@ -140,7 +141,7 @@ class TreeFrontierScheduler(BaseScheduler):
         if url is None:
             request.meta[OWN] = True  # and so do its retries and redirects
             return bool(self._own.enqueue_request(request))
-        return self._session.add_seed(url, request)
+        return self._steps.add_seed(url, request)
 
     def request_scheduled(self, request: Request) -> None:
         """Note a sample whose request is being scheduled: another listener may refuse it."""
@@ -165,7 +166,7 @@ class TreeFrontierScheduler(BaseScheduler):
             return request
         decision = None
         if self._crawl.leased < self._concurrency:
-            decision = self._session.next(self._availability(busy))
+            decision = self._steps.next(self._availability(busy))
         if decision is None:
             self._release_replaced()
             self._wake_when_a_host_is_free()
@@ -205,18 +206,18 @@ class TreeFrontierScheduler(BaseScheduler):
             self._again.append(request)
             return True
         if url is None:
-            self._session.book(row, REDIRECT_NOT_HTTP)
+            self._steps.book(row, REDIRECT_NOT_HTTP)
             return False
         if url != current and self._crawl.store.is_refused(row, url):
-            self._session.book(row, REDIRECT_OUT_OF_SCOPE)
+            self._steps.book(row, REDIRECT_OUT_OF_SCOPE)
             return False
         if url != current and not self._crawl.owns(url):
-            self._session.book(row, self._crawl.redirect_away(row, url))
+            self._steps.book(row, self._crawl.redirect_away(row, url))
             return False
         is_again = not self._session.follows_all and request.dont_filter
-        moves = not self._repeats(request) and url != current and self._session.redirect(row, url)
+        moves = not self._repeats(request) and url != current and self._steps.redirect(row, url)
         if not moves and not is_again:  # else Scrapy follows it, for example to set a cookie
-            self._session.book(row, REDIRECT_CLOSED)
+            self._steps.book(row, REDIRECT_CLOSED)
             return False
         request.meta.pop("download_slot", None)  # the slot of the previous host
         self._again.append(request)
@@ -256,7 +257,7 @@ class TreeFrontierScheduler(BaseScheduler):
                 del self._out[row]
             elif not is_under_way(engine, request):
                 del self._out[row]
-                self._session.book(row, None)
+                self._steps.book(row, None)
 
     def _hand_out(self, row: int, request: Request) -> Request:
         if not self._session.follows_all:
@@ -316,7 +317,7 @@ class TreeFrontierScheduler(BaseScheduler):
         now, pending = monotonic(), self._crawl.store.pending
         until = self._health.until(now)
         idle = pending and not self._crawl.leased and self._slots.next_time() is None
-        hopes = not self._session.exhausted(now)  # else the crawl ends
+        hopes = not self._health.exhausted(self._crawl.leased, now)  # else the crawl ends
         if until is not None and idle and hopes and until != self._announced:
             self._announced = until
             logger.info(
@@ -346,9 +347,9 @@ class TreeFrontierScheduler(BaseScheduler):
             self._crawl.set_back(row)
             return None
         found, ours = failure_of(failure.value), self._session.follows_all
-        if found.kind == SHUTDOWN or (ours and self._session.set_back(row, found, monotonic())):
+        if found.kind == SHUTDOWN or (ours and self._steps.set_back(row, found, monotonic())):
             return None
-        self._session.book(row, found)
+        self._steps.book(row, found)
         if errback is not None or not ours:
             return failure if errback is None else errback(failure)  # Scrapy logs its own way
         level = logging.DEBUG if isinstance(failure.value, IgnoreRequest) else logging.INFO

@@ -9,11 +9,11 @@ pytest.importorskip("ray", reason="needs the extra cluster")
 from tres_scrapy.cluster import actor
 from tres_scrapy.cluster.plan import Plan
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.snapshot_store import begin_run
+from tres_scrapy.cluster.snapshot import begin_run
 from tres_scrapy.cluster.start import Order, crawl
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.extensions.job import identity_of
+from tres_scrapy.run.identity import identity_of
 from tres_scrapy.url.message import TresError
 
 FOOD = {"topic": "food", "web": "synthetic"}

@@ -62,8 +62,7 @@ def control_of(*urls, cap=None, limit=None, spider=None, job=None, **settings):
     """A control over a crawl of the seeds `urls`; return it with its crawler."""
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, make_policy("tres", store, PolicyInputs()), limit)
-    stats = SimpleNamespace(set_value=lambda name, value: None)
-    learner = CrawlSession(crawl, Judge(), stats)
+    learner = CrawlSession(crawl, Judge())
     crawler = SimpleNamespace(settings=Settings(settings), learner=learner, crawling=True)
     crawler.spider = spider or TresSpider()
     crawler.engine = Engine(crawler)

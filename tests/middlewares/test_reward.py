@@ -69,6 +69,9 @@ class SeenUrls:
     def log(self, request):
         pass
 
+    def remember(self, urls):
+        self.seen.update(urls)
+
 
 def leased_page(
     follow_every_link,
@@ -85,12 +88,11 @@ def leased_page(
     learner = CrawlSession(
         crawl,
         judge or Judge(),
-        SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None),
         follows_all=follow_every_link,
         dupefilter=SeenUrls(),
         **options,
     )
-    assert learner.add_seed(url, Request(url, errback=errback))
+    assert learner.steps.add_seed(url, Request(url, errback=errback))
     row = crawl.next().row
     request = Request(url, meta={LEASE: row})
     response = response_class(url, status=status, body=b"text", request=request)
@@ -216,8 +218,9 @@ def test_failed_fetch_is_booked(options, kind):
 @pytest.mark.parametrize("status", [200, 404])
 def test_unsaved_page_gives_no_items(status):
     """A resumed crawl fetches the page again: its items would be there twice."""
-    middleware, _, response = leased_page(follow_every_link=False, status=status)
-    middleware._session.job = Mock(**{"book.return_value": False})
+    job = Mock(**{f"{name}.return_value": {} for name in ("requests", "rests")})
+    job.book.return_value = job.failed = False
+    middleware, _, response = leased_page(follow_every_link=False, status=status, job=job)
 
     async def outputs():
         yield {"name": "soup"}
@@ -361,7 +364,7 @@ def test_repeated_link_is_no_seed():
 
 def seed(middleware, url, **options):
     """Add a request that comes from no page to the frontier."""
-    return middleware._session.add_seed(url, Request(url, **options))
+    return middleware._session.steps.add_seed(url, Request(url, **options))
 
 
 def test_chained_error_books_page_once():

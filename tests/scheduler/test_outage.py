@@ -80,7 +80,7 @@ class World:
         self.asked[host].append(self.now)
         fault = self.fault(host, path, self.now)
         if fault is None:
-            self.learner.response_downloaded(Response(request.url), request)
+            self.learner.steps.note_answer(Response(request.url), request)
             self.scheduler.request_left_downloader(request, spider=None)
             self.book(request.meta[LEASE], host, path)
         elif fault is SILENT:
@@ -216,7 +216,7 @@ def test_silent_hosts_share_few_slots(monkeypatch):
 def test_redirect_to_resting_host_holds_no_slot(monkeypatch):
     world = World(monkeypatch, lambda host, *_: (503, 60) if host == "h1.test" else None, hosts=2)
     first, second = world.scheduler.next_request(), world.scheduler.next_request()
-    world.learner.response_downloaded(Response(first.url), first)
+    world.learner.steps.note_answer(Response(first.url), first)
     world.answer(second)
     assert world.scheduler.enqueue_request(redirected(first, "http://h1.test/new"))
     assert world.scheduler.next_request() is None
@@ -233,7 +233,7 @@ def test_page_judged_late_proves_no_health(monkeypatch):
     world.answer(world.scheduler.next_request())
     first, second = (world.scheduler.next_request() for _ in range(2))
     assert second is None, "one request of a host at a time"
-    world.learner.response_downloaded(Response(first.url), first)
+    world.learner.steps.note_answer(Response(first.url), first)
     world.scheduler.request_left_downloader(first, spider=None)
     fault["now"] = GONE
     world.answer(world.scheduler.next_request())

@@ -17,11 +17,12 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.downloader import refusal
 from tres_scrapy.downloader.refusal import failure_of
-from tres_scrapy.extensions import session as module
-from tres_scrapy.extensions.job import Job, now
+from tres_scrapy.extensions import step as module
+from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.ledger import ANY_HOST, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.run.identity import now
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.url.message import TresError
 
@@ -44,8 +45,7 @@ def session_in(directory, **rest):
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, UniformPolicy(store))
     job = Job(Journal.open(directory, {}, now()), SimpleNamespace(follow_every_link=True), print)
-    stats = SimpleNamespace(set_value=lambda *_: None)
-    session = CrawlSession(crawl, Judge(), stats, job=job, rest=RestOptions(**rest))
+    session = CrawlSession(crawl, Judge(), job=job, rest=RestOptions(**rest))
     if not store.pending:
         crawl.add_seeds(outlinks(*URLS))
     return session
@@ -53,8 +53,8 @@ def session_in(directory, **rest):
 
 def rest(session, clock, seconds, status=429):
     """Let the host of the next sample answer that it wants a pause; return its name."""
-    row = session.next(ANY_HOST).row
-    assert session.set_back(row, Failure.of_status(status, seconds), clock.steady)
+    row = session.steps.next(ANY_HOST).row
+    assert session.steps.set_back(row, Failure.of_status(status, seconds), clock.steady)
     return session.crawl.store.hosts.names[session.crawl.store["host"][row]]
 
 
@@ -123,6 +123,6 @@ def test_date_and_seconds_mean_the_same(monkeypatch):
 def test_sitemap_that_asks_for_a_pause_is_heard(tmp_path, clock, status, headers, rests):
     session = session_in(tmp_path)
     aside = Request("http://a.test/sitemap.xml", callback=NO_CALLBACK)
-    session.response_downloaded(Response(aside.url, status, headers), aside)
+    session.steps.note_answer(Response(aside.url, status, headers), aside)
     assert resting(session, clock) == rests
     assert session.health.until(clock.steady) in {None, clock.steady + 40}

@@ -16,16 +16,15 @@ from tres_scrapy.cluster.actor import when_free
 from tres_scrapy.cluster.driver import Driver, has_failed, require_cluster
 from tres_scrapy.cluster.plan import OUTPUT, Plan, local_folder
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.shard_snapshot import gather
-from tres_scrapy.cluster.snapshot_store import SnapshotFolder, begin_run
+from tres_scrapy.cluster.snapshot import SnapshotFolder, begin_run, gather
 from tres_scrapy.cluster.view import ClusterView
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.assembly import learning_setup, require_packs
 from tres_scrapy.downloader.contact import check_contact, named_agent
 from tres_scrapy.extensions.ending import SHUTDOWN
-from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.extensions.offline_web import FIGURES, in_words, start_web
+from tres_scrapy.run.identity import identity_of, now
 from tres_scrapy.run.job_file import CLUSTER
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.settings import USER_AGENT

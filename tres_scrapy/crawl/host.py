@@ -93,6 +93,13 @@ class Health:
         """Return when the next host may be asked again, None if no host rests."""
         return min((self._resting[host].until for host in self.resting(now)), default=None)
 
+    def exhausted(self, leased: int, now: float) -> bool:
+        """Return whether nothing is left to fetch, with so many samples under way."""
+        if not self._store.pending or self._store.hosts.known_domains or leased:
+            return not self._store.pending
+        # none of the hosts that rest has answered: it is not worth waiting
+        return bool(self.resting(now)) and not self.promises(now)
+
     def note_answer(self, host: int | None, origin: str) -> None:
         """Note that a host answered a request, such as http://a.test; it is None if not known."""
         self._note_network()

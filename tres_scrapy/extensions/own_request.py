@@ -55,6 +55,8 @@ class OwnRequests:
 
     def note_past(self) -> None:
         """Note what an interrupted crawl knew, once it is recovered."""
+        if self.dupefilter is not None:
+            self.dupefilter.remember(self._store.closure.urls)
         self.seeds = {self._store.url(row): row for row in self._store.seeds().tolist()}
         if not self.follows_all:
             self._before = set(self._store.closure.urls)

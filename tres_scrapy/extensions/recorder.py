@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import asdict
@@ -32,7 +31,7 @@ from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import record_path
 from tres_scrapy.report.share import sentence
 from tres_scrapy.run.run_file import HealthPoint, RecordError
-from tres_scrapy.run.writer import Writer
+from tres_scrapy.run.writer import Writer, resident_memory
 from tres_scrapy.url.message import plainly
 
 EVERY: Final = 1.0  # seconds between two transactions
@@ -261,20 +260,3 @@ def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
 
 def _text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def resident_memory() -> int | None:
-    """Return the bytes that this process and its children hold, None where /proc is missing.
-
-    Memory that processes share counts once for each.
-    """
-    waiting, found = [os.getpid()], 0
-    while waiting:
-        process = Path("/proc", str(waiting.pop()))
-        try:
-            found += int((process / "statm").read_text().split()[1])
-            for file in (process / "task").glob("*/children"):
-                waiting += map(int, file.read_text().split())
-        except OSError:  # it has just ended
-            continue
-    return found * os.sysconf("SC_PAGE_SIZE") or None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
@@ -167,3 +168,20 @@ class Writer:
 
     def _write_meta(self, cursor: sqlite3.Cursor, **values: str) -> None:
         cursor.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+
+def resident_memory() -> int | None:
+    """Return the bytes that this process and its children hold, None where /proc is missing.
+
+    Memory that processes share counts once for each.
+    """
+    waiting, found = [os.getpid()], 0
+    while waiting:
+        process = Path("/proc", str(waiting.pop()))
+        try:
+            found += int((process / "statm").read_text().split()[1])
+            for file in (process / "task").glob("*/children"):
+                waiting += map(int, file.read_text().split())
+        except OSError:  # it has just ended
+            continue
+    return found * os.sysconf("SC_PAGE_SIZE") or None
