@@ -17,7 +17,7 @@ from tres_scrapy import scheduler as module
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import host_of
+from tres_scrapy.frontier.host import host_of
 
 TIMEOUT = 30.0
 GONE = DownloadConnectionRefusedError("refused")

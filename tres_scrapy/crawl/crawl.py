@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -241,9 +241,11 @@ class Crawl:
             self.revise(waiting, judged.described)
         self.store.names.learn(judged.names)  # of any page: each text is sent once
         store, is_query = self.store, self._leased[row].is_query
-        page = self.verdicts.of(judged, store.admission.scope, is_query=is_query)
+        site = int(store["domain"][row])
+        page = self.verdicts.of(judged, store.admission.scope, site, is_query=is_query)
         if isinstance(page, Failure):
             return page
+        store.ledger.note_known(site, page.known)
         depth, path, anchor = store.depth(row), store.trail(row), store.anchors[row]
         return page._replace(depth=depth, path=path, anchor=anchor)
 
@@ -311,6 +313,12 @@ class Crawl:
         self.store.admission.restore(counts.pop(LEFT_OUT, 0), refused)
         if self.limit is not None:
             self.store.ledger.note_progress(self.pages, self.limit)
+
+    def remember(self, marks: Iterable[tuple[int, bytes]]) -> None:
+        """Compare new pages also with those of an interrupted crawl: rows and fingerprints."""
+        for row, mark in marks:
+            site = int(self.store["domain"][row])
+            self.store.ledger.note_known(site, self.verdicts.compare(mark, site)[1])
 
     def restore_first(
         self, decisions: Sequence[Decision], suspects: Sequence[Decision] = ()

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.frontier.ledger import origin_of
+from tres_scrapy.frontier.host import origin_of
 from tres_scrapy.frontier.store import SampleStore
 
 JITTER: Final = 0.2  # share by which a pause is longer or shorter

@@ -135,10 +135,10 @@ def requests(journal: Journal) -> dict[int, str]:
 
 
 @reading()
-def marks(journal: Journal) -> list[bytes]:
-    """Return the fingerprints of the pages in the order of their bookings."""
-    found = journal.database.execute("SELECT mark FROM page WHERE mark NOTNULL ORDER BY step")
-    return [_bytes(mark) for (mark,) in found]
+def marks(journal: Journal) -> list[tuple[int, bytes]]:
+    """Return the rows and fingerprints of the pages in the order of their bookings."""
+    found = journal.database.execute("SELECT row, mark FROM page WHERE mark NOTNULL ORDER BY step")
+    return [(row, _bytes(mark)) for row, mark in found]
 
 
 def _restore_store(database: Database, store: SampleStore) -> None:
