@@ -26,8 +26,8 @@ from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRE
 from tres_scrapy.crawl.host import WAITED, HostSlots, Patience, Slot
 from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.downloader.delay import CrawlDelay, HeldError, SharedAddresses
-from tres_scrapy.downloader.engine import is_under_way, wake
-from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
+from tres_scrapy.downloader.engine import SHUTDOWN, is_under_way, wake
+from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START
 from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
