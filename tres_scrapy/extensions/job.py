@@ -106,9 +106,14 @@ class Job:
     def recover(self, crawl: Crawl, own: Container[int]) -> None:
         """Restore the state of the job in a new crawl; `own` has the rows of own requests."""
         self._recover_cap(crawl)
-        recover(self.journal, crawl, own=own if self._keeps_requests else None)
+        killers = recover(self.journal, crawl, own=own if self._keeps_requests else None)
+        for row in killers:
+            logger.warning(
+                "%s was under way when the crawl was killed twice: it is not fetched again",
+                crawl.store.url(row),
+            )
         with reading():
-            crawl.verdicts.remember(marks(self.journal))
+            crawl.remember(marks(self.journal))
         if crawl.pages or crawl.failures:
             logger.info(
                 "Resuming after %d %s: %d %s in the frontier, %d relevant %s",

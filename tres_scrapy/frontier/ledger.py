@@ -1,16 +1,16 @@
-"""Domains: features 7 and 8 (P 2.4.1), MAX pages per domain (P 2.2), which may be fetched from."""
+"""Domains: features 7 and 8 (P 2.4.1), MAX pages per domain (P 2.2), what their pages say."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.column import IntegerSet, Table
+from tres_scrapy.page.copies import Known
 from tres_scrapy.url.canonical import registrable_domain
 
 _RECORD = np.dtype(
@@ -18,6 +18,9 @@ _RECORD = np.dtype(
         ("visits", "i4"),
         ("relevant", "i4"),
         ("pages", "i4"),
+        ("stale", "i4"),  # pages without new phrases,
+        ("new", "i4"),
+        ("expected", "f4"),  # new words, and how many were expected
         ("failures", "i4"),
         ("leased", "i4"),
         ("pending", "i4"),
@@ -30,6 +33,15 @@ _RECORD = np.dtype(
 )
 LIMITS: Final = FrontierLimits()
 UNLIMITED: Final = np.iinfo(np.int32).max
+
+
+class Said(NamedTuple):
+    """What is new on the pages of domains [N]."""
+
+    pages: NDArray[np.int32]
+    stale: NDArray[np.int32]  # pages without new phrases
+    new: NDArray[np.int32]  # words
+    expected: NDArray[np.float32]  # new words, if the pages were like others at the time
 
 
 class DomainLedger:
@@ -93,6 +105,17 @@ class DomainLedger:
         """Return the number of pages fetched from a registrable domain."""
         number = self._ids.get(domain)
         return 0 if number is None else int(self._records["pages"][number])
+
+    def note_known(self, domain: int, known: Known) -> None:
+        """Count what a page of a domain says that is new."""
+        self._records["stale"][domain] += known.is_stale
+        self._records["new"][domain] += known.new_words
+        self._records["expected"][domain] += known.expected
+
+    def said(self) -> Said:
+        """Return what the pages of the domains [N] say."""
+        numbers = np.arange(len(self))
+        return Said(*(self._records[name].take(numbers) for name in Said._fields))
 
     def count_lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that starts (`change` 1) or ends (-1)."""
@@ -293,14 +316,3 @@ class Availability(NamedTuple):
 
 
 ANY_HOST: Final = Availability()
-
-
-def host_of(url: str) -> str:
-    """Return the host of a canonical URL, ten times as fast as parsing the whole URL."""
-    place = url.split("/", 3)[2]
-    return place if ":" not in place else urlsplit(url).hostname or ""
-
-
-def origin_of(url: str) -> str:
-    """Return scheme, host and port of a canonical URL, such as http://a.test:8080."""
-    return "/".join(url.split("/", 3)[:3])

@@ -13,8 +13,8 @@ from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.admission import Admission, Closure, Outlinks, Scope
 from tres_scrapy.frontier.column import Anchors, HashedFeatures, Rows, Table
 from tres_scrapy.frontier.feature import Path
-from tres_scrapy.frontier.hosts import Hosts
-from tres_scrapy.frontier.ledger import ANY_HOST, Availability, DomainLedger, host_of
+from tres_scrapy.frontier.host import Hosts, host_of
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability, DomainLedger
 from tres_scrapy.links.code import Names, silent
 
 NO_PARENT = -1
