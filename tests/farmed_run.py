@@ -9,6 +9,8 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks, Scope
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.run_file import open_to_write
 from tres_scrapy.run.writer import Writer
 
 HONEST = 40
@@ -16,12 +18,13 @@ META = {"topic": "food", "policy": "plain"}
 SEED = "http://honest0.test/"
 
 
-def crawl_of(pages, cap=None, **scope):
-    """Return a crawl with a seed."""
+def crawl_of(pages, cap=None, *, is_new=True, **scope):
+    """Return a crawl with a seed, or an empty one that is to be recovered."""
     ledger = DomainLedger(cap, inlinks=True, limits=FrontierLimits())
     store = SampleStore(ledger, Scope.of(ScopeOptions(**scope)))
     crawl = Crawl(store, PlainPolicy(store), pages)
-    crawl.add_seeds(Outlinks([SEED], [""], np.zeros((1, 3), dtype=np.float32)))
+    if is_new:
+        crawl.add_seeds(Outlinks([SEED], [""], np.zeros((1, 3), dtype=np.float32)))
     return crawl
 
 
@@ -52,9 +55,10 @@ def steps(crawl, links):
         yield crawl.book(decision.row, judged(), Outlinks(urls, [""] * len(urls), actions))
 
 
-def record(path, crawl, links):
-    """Record a crawl to its end."""
-    writer = Writer.open(path, crawl, META, {}, 100.0)
+def record(path, crawl, links, *, is_durable=False):
+    """Record a crawl to its end, as in JOBDIR if `is_durable`."""
+    writer = Writer(Journal(open_to_write(path), is_durable=is_durable), crawl, 100.0)
+    writer.begin(META | {"output": str(path.with_suffix(".jsonl"))}, {}, 100.0)
     for number, booking in enumerate(steps(crawl, links)):
         writer.note(told(booking, "a page"), 100.0 + number)
     writer.close(500.0, "page_limit")

@@ -54,6 +54,7 @@ COMMANDS = {
     "surface.py": {"surface"},
     "publish.py": {"publish"},
     "forget.py": {"forget"},
+    "distrust.py": {"forget"},
     "mcp.py": {"mcp_server"},
 }
 

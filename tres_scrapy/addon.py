@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -41,6 +42,7 @@ from tres_scrapy.export.archive import Archive, ArchiveMiddleware
 from tres_scrapy.export.csv_table import CsvPipeline
 from tres_scrapy.export.final_output import FinalOutput
 from tres_scrapy.export.known import NewnessPipeline
+from tres_scrapy.export.late_item import LateItems
 from tres_scrapy.export.metrics import Metrics
 from tres_scrapy.export.output_file import FeedFlush, JsonLinesPipeline
 from tres_scrapy.export.parquet import FORMAT, ParquetItemExporter, check_parquet
@@ -55,6 +57,8 @@ from tres_scrapy.extensions.sitemaps import Sitemaps
 from tres_scrapy.middlewares.message import CharsetMiddleware, CredentialMiddleware
 from tres_scrapy.middlewares.reward import RewardMiddleware
 from tres_scrapy.scheduler import TreeFrontierScheduler
+
+logger = logging.getLogger(__name__)
 
 Components = dict[str, dict[type, int | None]]
 # What every spider of this package fetches with. Others may have written a list of URLs, and pages
@@ -97,6 +101,7 @@ CRAWLING: Components = {
         Progress: 120,
         Archive: 140,
         Metrics: 145,
+        LateItems: 147,
         FinalOutput: 148,  # before the Recorder writes its report
         Recorder: 150,
         Rendering: 160,
@@ -226,7 +231,8 @@ def _check_identity(settings: BaseSettings) -> None:
     path = Config.of(settings).download.identity
     if path is None:
         return
-    Identity.read(path)
+    identity = Identity.read(path)
+    logger.info("Requests are signed for %s, with key %s", identity.agent, identity.keyid)
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     for scheme in ours.DOWNLOAD_HANDLERS:
         if handlers[scheme] and not issubclass(load_object(handlers[scheme]), BoundedHandler):

@@ -64,6 +64,16 @@ class RelevantPage:
     rights: list[dict[str, str]] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class RetractedPage:
+    """A page whose item has left, and that the last model does not find relevant."""
+
+    url: str
+    final_url: str
+    probability: float
+    retracted: bool = True
+
+
 def item_class(names: Container[str]) -> type[RelevantPage]:
     """Return RelevantPage with those of CHOSEN that are among `names`."""
     chosen = tuple(name for name in CHOSEN if name in names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.allotment import Allotment
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
 from tres_scrapy.crawl.host import WAITED, HostSlots, Patience, Slot
 from tres_scrapy.crawl.registry import kind_of
@@ -35,7 +36,6 @@ from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
 
-SHARE: Final = 0.25  # of CONCURRENT_REQUESTS that a registrable domain holds while others wait
 PATIENT: Final = 0.6  # `hurry` of a crawl with a page budget
 
 logger = logging.getLogger(__name__)
@@ -70,7 +70,6 @@ class TreeFrontierScheduler(BaseScheduler):
         settings = crawler.settings
         self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-        self._most_of_domain = max(1, self._concurrency * SHARE, self._host_concurrency)
         self._delay = settings.getfloat("DOWNLOAD_DELAY")
         self._again: deque[Request] = deque()  # redirects and retries of leased samples
         self._out: dict[int, Request] = {}  # by row, the request that was handed out last
@@ -81,7 +80,10 @@ class TreeFrontierScheduler(BaseScheduler):
         self._announced: float | None = None  # the end of a rest that the log has named
         self._health = session.health
         share = self._health.options.new_hosts if session.follows_all else 1.0
-        self._most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
+        most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
+        self._allotment = Allotment(
+            self._crawl.store, self._slots, self._concurrency, self._host_concurrency, most_new
+        )
         self._patience = Patience(_hurry_of(settings))
         self._probe = Probe(crawler, self._health, session.stop)
 
@@ -176,7 +178,10 @@ class TreeFrontierScheduler(BaseScheduler):
         return self._hand_out(row, request.replace(meta=meta | {LEASE: row}, errback=errback))
 
     def request_left_downloader(self, request: Request, spider: Spider) -> None:
-        self._slots.left(request.meta.get(LEASE, NO_PARENT))
+        row = request.meta.get(LEASE, NO_PARENT)
+        if seconds := self._slots.waited(row, monotonic()):
+            self._allotment.note_page(int(self._crawl.store["host"][row]), seconds)
+        self._slots.left(row)
 
     def _take_sample(self, row: int, request: Request) -> bool:
         """Ask the filter of the project for the request of a new sample, as Scrapy does now."""
@@ -237,7 +242,7 @@ class TreeFrontierScheduler(BaseScheduler):
                 self._crawl.set_back(row)  # it would hold one of CONCURRENT_REQUESTS meanwhile
                 continue
             is_new = not self._crawl.store.hosts.is_known(host)
-            if host not in busy and not (is_new and self._asked_new() >= self._most_new):
+            if host not in busy and not (is_new and not self._has_room_for_new()):
                 return self._hand_out(row, request)
             self._again.append(request)
         return None
@@ -275,26 +280,13 @@ class TreeFrontierScheduler(BaseScheduler):
             hosts = set(busy).difference(self._health.resting(now))
             soon = self._slots.soon_free(hosts, now)
         self._crawler.stats.set_value(WAITED, round(self._patience.waited, 1))
-        only_known = self._asked_new() + 1 > self._most_new
-        return Availability(busy, soon, only_known, patient, self._full_domains())
+        only_known = not self._has_room_for_new()
+        full = self._allotment.full_domains(self._health.resting(now))
+        slow = self._allotment.full_hosts(busy, now)  # not worth waiting for
+        return Availability([*{*busy, *slow}], soon, only_known, patient, full)
 
-    def _full_domains(self) -> list[int]:
-        """Return the domains that hold their share of the slots while others wait."""
-        store, hosts = self._crawl.store, self._crawl.store.hosts
-        held = Counter(hosts.domain(host) for host in self._slots.open_hosts())
-        full = [domain for domain, count in held.items() if count >= self._most_of_domain]
-        if not full or self._concurrency == 1:
-            return []
-        resting = [
-            host for host in self._health.resting(monotonic()) if hosts.domain(host) not in full
-        ]
-        others = store.pending - store.ledger.pending(full) - hosts.pending(resting)
-        return full if others > 0 else []
-
-    def _asked_new(self) -> int:
-        """Return how many requests wait for a host that has never answered."""
-        hosts = self._crawl.store.hosts
-        return sum(not hosts.is_known(host) for host in self._slots.open_hosts())
+    def _has_room_for_new(self) -> bool:
+        return self._allotment.has_room_for_new(monotonic())
 
     def _slot_of(self, name: str) -> Slot:
         """Return the downloader slot of a host as it is, or as it will be."""

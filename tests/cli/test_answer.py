@@ -9,7 +9,7 @@ from judged import told
 from recorded_run import META, crawl_of, steps
 from soup import FOOD, OTHER, lines_of
 
-from tres_scrapy.page.kind import fingerprint
+from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.text import read_page
 from tres_scrapy.run.writer import Writer
 from tres_scrapy.topic.explanation import topic_reason

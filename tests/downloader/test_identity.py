@@ -217,7 +217,8 @@ def settings_of(**given):
 
 
 def test_key_is_checked_before_the_crawl(key):
-    settings_of(TRES_IDENTITY=str(key))
+    settings = settings_of(TRES_IDENTITY=str(key)).copy_to_dict()
+    assert json.loads(key.read_text())["d"] not in str(settings)
     key.chmod(0o644)
     with pytest.raises(TresError, match="chmod 600"):
         settings_of(TRES_IDENTITY=str(key))

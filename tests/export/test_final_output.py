@@ -14,7 +14,8 @@ from recorded_run import META, crawl_of, steps
 from test_finding import ITEM, rows_of
 
 from tres_scrapy.export.csv_table import CsvPipeline
-from tres_scrapy.export.final_output import LastVerdicts, Settled, late_item, settle
+from tres_scrapy.export.final_output import Settled, settle
+from tres_scrapy.export.late_item import LastVerdicts, late_item
 from tres_scrapy.export.output_file import JsonLinesPipeline
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.report.record import Record

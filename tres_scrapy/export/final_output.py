@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import fields
-from datetime import UTC, datetime
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, Self, TypeVar
+from typing import IO, Any, NamedTuple, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -25,20 +24,15 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.export.csv_table import CsvPipeline
 from tres_scrapy.export.known import NewnessPipeline
+from tres_scrapy.export.late_item import LastVerdicts, LateItems, pipelines
 from tres_scrapy.export.output_file import count_lines
-from tres_scrapy.export.topic_view import TopicView, topic_view, view_pages
+from tres_scrapy.export.topic_view import topic_view
 from tres_scrapy.extensions.recorder import OUTPUT, Recorder
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.items import RelevantPage, item_class
-from tres_scrapy.page.language import detect_language
+from tres_scrapy.items import RelevantPage
 from tres_scrapy.report.record import Record
-from tres_scrapy.rights.signal import as_items
-from tres_scrapy.run.run_file import Fetch
 from tres_scrapy.url.message import TresError, plainly, plural
 from tres_scrapy.url.whole_file import drop_torn_line, whole_file
-
-TRAIL: Final = 100  # URLs in the path of an item
-T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -50,32 +44,6 @@ class Settled(NamedTuple):
     domains: int
     added: int
     taken_out: int
-
-
-class LastVerdicts:
-    """What the last model says of each page of a run, by the URL that was chosen."""
-
-    def __init__(self, record: Record, view: TopicView) -> None:
-        self.start = _start(record)  # a line from before is another crawl's
-        self.relevant: dict[str, float] = {}  # P(relevant) of the pages that are
-        self._seen: set[str] = set()
-        self.late: dict[str, Fetch] = {}  # relevant now, and not when they were fetched
-        for page, _, probability, relevant in view_pages(record, view, 0.0):
-            self._seen.add(page.url)
-            if relevant:
-                self.relevant[page.url] = probability
-                if not page.relevant:
-                    self.late[page.url] = page
-
-    def of(self, row: Mapping[str, Any]) -> float | None:
-        """Return P(relevant) of the page of a line or row, None if it is not relevant any more.
-
-        Another crawl's keeps the value that it has.
-        """
-        url = row["url"]
-        if url not in self._seen or row["fetched_at"] < self.start:
-            return float(row["probability"])
-        return self.relevant.get(url)
 
 
 class FinalOutput:
@@ -121,9 +89,10 @@ class FinalOutput:
             if view is None:
                 return ""
             verdicts = LastVerdicts(record, view)
-            late = self._items(record, verdicts)
-        settled = settle(path, verdicts, late)
-        for table in self._pipelines(CsvPipeline):
+            late = self._items(verdicts)
+        sender = self._crawler.get_extension(LateItems)
+        settled = settle(path, verdicts, late, frozenset() if sender is None else sender.sent)
+        for table in pipelines(self._crawler, CsvPipeline):
             table.rewrite(verdicts.of, late)
         assert self._crawler.stats is not None
         for name, value in settled._asdict().items():
@@ -132,30 +101,30 @@ class FinalOutput:
             f" ({settled.added} of them found relevant at the end, {settled.taken_out} taken out)"
         )
 
-    def _items(self, record: Record, verdicts: LastVerdicts) -> list[RelevantPage]:
-        """Return the items of pages that turned relevant after they were fetched."""
-        names = Config.of(self._crawler.settings).output.fields
-        items = [
-            late_item(record, page, verdicts.relevant[url], names)
-            for url, page in verdicts.late.items()
-        ]
-        for known in self._pipelines(NewnessPipeline):
+    def _items(self, verdicts: LastVerdicts) -> list[RelevantPage]:
+        """Return the items of late pages, without those that a pipeline has dropped."""
+        sender = self._crawler.get_extension(LateItems)
+        dropped = frozenset() if sender is None else sender.dropped
+        found = verdicts.items(Config.of(self._crawler.settings).output.fields).values()
+        items = [item for item in found if item.url not in dropped]
+        for known in pipelines(self._crawler, NewnessPipeline):
             for item in items:
                 known.process_item(item)
         return items
 
-    def _pipelines(self, kind: type[T]) -> list[T]:
-        engine = self._crawler.engine
-        assert engine is not None
-        return [each for each in engine.scraper.itemproc.middlewares if isinstance(each, kind)]
 
-
-def settle(path: Path, verdicts: LastVerdicts, late: Sequence[RelevantPage]) -> Settled:
+def settle(
+    path: Path,
+    verdicts: LastVerdicts,
+    late: Sequence[RelevantPage],
+    sent: Set[str] = frozenset(),
+) -> Settled:
     """Write JSON lines again as the last model judges; raise OSError if that fails.
 
+    Late pages are added, unless the file has them; those with a URL in `sent` were added before.
     Raise TresError if another crawl writes to the file.
     """
-    missing, kept, out = {item.url: item for item in late}, 0, 0
+    missing, kept, out, added = {item.url: item for item in late}, 0, 0, 0
     domains = set()
     with _locked(path) as lines, whole_file(path) as file:
         for line in lines:
@@ -165,41 +134,14 @@ def settle(path: Path, verdicts: LastVerdicts, late: Sequence[RelevantPage]) -> 
                 out += 1
                 continue
             kept += 1
+            added += row.get("url") in sent
             domains.add(row.get("domain", ""))
             missing.pop(row.get("url", ""), None)
             file.write(_line(row | {"probability": probability}) if row else line)
         for item in missing.values():
             file.write(_line({each.name: getattr(item, each.name) for each in fields(item)}))
     domains.update(item.domain for item in missing.values())
-    return Settled(kept + len(missing), len(domains), len(missing), out)
-
-
-def late_item(
-    record: Record, page: Fetch, probability: float, names: Sequence[str]
-) -> RelevantPage:
-    """Return the item of a page, with all that the record keeps of it.
-
-    Its further fields `names` are empty; whether it was rendered or a PDF is not known.
-    """
-    trail, stored = record.trail(page), record.text(page)
-    return item_class(tuple(names))(
-        url=page.url,
-        final_url=page.final_url or page.url,
-        title=stored.title,
-        text=stored.text,
-        language=detect_language(stored.text),
-        probability=probability,
-        depth=len(trail) - 1,
-        path=[each.final_url or each.url for each in trail[-TRAIL:]],
-        anchor=page.anchor,
-        q_value=page.q_value,
-        leaf=page.leaf,
-        fetched_at=datetime.fromtimestamp(page.time, UTC).isoformat(),
-        status=200,  # other answers are no pages
-        why=record.why(page),
-        domain=page.domain,
-        rights=as_items(stored.rights),
-    )
+    return Settled(kept + len(missing), len(domains), added + len(missing), out)
 
 
 @contextmanager
@@ -230,9 +172,3 @@ def _row(line: bytes) -> dict[str, Any]:
 
 def _line(values: Mapping[str, Any]) -> bytes:
     return (json.dumps(values, ensure_ascii=False) + "\n").encode()
-
-
-def _start(record: Record) -> str:
-    """Return when a crawl was started first, in the form of `fetched_at` in items."""
-    started = datetime.strptime(record.meta()["started"], "%Y%m%dT%H%M%S.%f")
-    return started.replace(tzinfo=UTC).isoformat()

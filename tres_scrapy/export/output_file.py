@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import suppress
 from dataclasses import fields
 from fcntl import LOCK_EX, LOCK_NB, flock
@@ -155,7 +155,8 @@ class JsonLinesPipeline(LineFile):
                 drop_torn_line(self.path)
                 self._is_continued = self.path.stat().st_size > 0
             if self._job is not None and self._job.unexported:
-                self._find_held(self._job)
+                items = self._job.unexported
+                self.hold({item.url for item in items if isinstance(item, RelevantPage)})
         except BlockingIOError:
             assert self._file is not None
             self._file.close()
@@ -168,9 +169,8 @@ class JsonLinesPipeline(LineFile):
                 f"{named('TRES_OUTPUT')} cannot be written: {plainly(error)}"
             ) from None
 
-    def _find_held(self, job: Job) -> None:
-        """Find the items that a killed crawl had written, but perhaps not exported elsewhere."""
-        urls = {item.url for item in job.unexported if isinstance(item, RelevantPage)}
+    def hold(self, urls: Set[str]) -> None:
+        """Write no second line for those items to come, by URL, that the file has."""
         with self.path.open(encoding="utf-8", errors="replace") as lines:
             self._held = frozenset(url for line in lines if (url := _url_of(line)) in urls)
 

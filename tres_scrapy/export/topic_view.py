@@ -44,15 +44,15 @@ class Viewed(NamedTuple):
     relevant: bool
 
 
-def topic_view(record: Record, say: Callable[[str], None]) -> TopicView | None:
+def topic_view(record: Record, say: Callable[[str], None] | None = None) -> TopicView | None:
     """Return the topic that a crawl learned from keywords, None if it learned none.
 
-    Answers that are new are learned first; `say` receives what there is to say of that.
+    With `say`, answers that are new are learned first; it receives what there is to say of that.
     """
     folder = topic_folder(record)
     if folder is None:
         return None
-    if count_unlearned(folder):
+    if say is not None and count_unlearned(folder):
         for line in learn_answers(folder):
             say(line)
     answers = folder.read_state().get("answers", {}) | read_answers(folder.answers)[0]

@@ -29,6 +29,8 @@ from tres_scrapy.url.message import plural
 
 JOB_FAILED = "job_failed"
 _CAP = "max_per_domain"
+LATE, RETRACTED = 0, 1  # places of items that come after their page
+_KINDS = "late items", "retracted items"
 _ASKED = "sitemaps of "  # before the origin of a host
 _REST = "rest of "  # before the name of a host
 
@@ -103,9 +105,14 @@ class Job:
     def recover(self, crawl: Crawl, own: Container[int]) -> None:
         """Restore the state of the job in a new crawl; `own` has the rows of own requests."""
         self._recover_cap(crawl)
-        recover(self.journal, crawl, own=own if self._keeps_requests else None)
+        killers = recover(self.journal, crawl, own=own if self._keeps_requests else None)
+        for row in killers:
+            logger.warning(
+                "%s was under way when the crawl was killed twice: it is not fetched again",
+                crawl.store.url(row),
+            )
         with reading():
-            crawl.verdicts.remember(marks(self.journal))
+            crawl.remember(marks(self.journal))
         if crawl.pages or crawl.failures:
             logger.info(
                 "Resuming after %d %s: %d %s in the frontier, %d relevant %s",
@@ -173,6 +180,21 @@ class Job:
         with reading():
             kept = self.journal.noted_after(_REST).items()
             return {host: _rest(*value.split(" ")) for host, value in kept}
+
+    def rows_handed_over(self, kind: int) -> set[int]:
+        """Return the rows of pages of which an item of a kind was handed over."""
+        with reading():
+            return set(json.loads(self.journal.noted(_KINDS[kind]) or "[]"))
+
+    def hand_over(self, kind: int, items: Mapping[int, Any]) -> bool:
+        """Save items that come after their page, by row, before they leave; return if that worked.
+
+        Of each kind, LATE or RETRACTED, a page has one.
+        """
+        rows = sorted(self.rows_handed_over(kind) | items.keys())
+        kept = [(row, kind, dump_item(item)) for row, item in items.items()]
+        self._leaving.setdefault(None, []).extend(((row, kind), items[row]) for row in items)
+        return self.write(self.journal.hand_over, kept, _KINDS[kind], json.dumps(rows))
 
     def keep(self, wanted: Mapping[int, Request]) -> None:
         """Save the spider's own requests, by row, in the next transaction."""

@@ -125,7 +125,7 @@ function showState(state) {
   if (state.shards) showShards(state.shards);
   showHolder(state.holder);
   byId("pause").textContent = status === "paused" ? "Resume" : "Pause";
-  for (const button of document.querySelectorAll("header button, form button")) {
+  for (const button of document.querySelectorAll("header button, form button, #distrust")) {
     button.disabled = status === "ending";
   }
   byId("tab-asked").hidden = !state.asked && byId("pane-asked").hidden;
@@ -140,7 +140,8 @@ function showHolder(holder) {
   byId("holder").hidden = !holder;
   if (!holder) return;
   byId("holder").className = holder.reason ? "" : "warning";
-  byId("holder").textContent = holder.said;
+  byId("holder").firstElementChild.textContent = holder.said;
+  byId("distrust").value = holder.site;
 }
 
 // Shards of a crawl in several processes
@@ -450,7 +451,7 @@ function lost(error) {
   } else {
     notice(error.message);
   }
-  for (const button of document.querySelectorAll("header button, form button")) {
+  for (const button of document.querySelectorAll("header button, form button, #distrust")) {
     button.disabled = true;
   }
 }
@@ -485,15 +486,20 @@ async function steer(wish, value, place = "said") {
 }
 
 byId("pause").addEventListener("click", () => steer(status === "paused" ? "resume" : "pause"));
+// A second click within 4 seconds confirms.
+function confirmed(button) {
+  if (button.dataset.sure) return true;
+  const text = button.textContent;
+  button.dataset.sure = "yes";
+  button.textContent = `${text}: sure?`;
+  setTimeout(() => { delete button.dataset.sure; button.textContent = text; }, 4000);
+  return false;
+}
 byId("stop").addEventListener("click", (event) => {
-  const button = event.currentTarget;
-  if (!button.dataset.sure) { // a second click within 4 seconds confirms
-    button.dataset.sure = "yes";
-    button.textContent = "Stop: sure?";
-    setTimeout(() => { delete button.dataset.sure; button.textContent = "Stop"; }, 4000);
-    return;
-  }
-  steer("stop");
+  if (confirmed(event.currentTarget)) steer("stop");
+});
+byId("distrust").addEventListener("click", (event) => {
+  if (confirmed(event.currentTarget)) steer("distrust", event.currentTarget.value);
 });
 for (const wish of ["seed", "max"]) {
   byId(wish).addEventListener("submit", async (event) => {

@@ -17,6 +17,7 @@ from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.learned_chart import PREFIX
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.share import holder_of, independent, sentence, shares
+from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN
 from tres_scrapy.run.run_file import Fetch, Point, reading
 from tres_scrapy.url.message import plural
 
@@ -66,7 +67,7 @@ def render(record: Record) -> str:
         meta=meta,
         verdict=_verdict(record, meta),
         begun=_begun(record),
-        ending=_ending(meta),
+        ending=_ending(meta, record.count().get(DISTRUSTED, 0)),
         holder=holder,
         held="" if holder is None else sentence(holder),
         shares=shares(record, SHARES),
@@ -151,7 +152,7 @@ def _by_web(record: Record) -> str:
     )
 
 
-def _ending(meta: dict[str, str]) -> str:
+def _ending(meta: dict[str, str], distrusted: int) -> str:
     if "ended" not in meta:
         return "It was still running when this was written, or it was killed."
     reason = meta.get("reason", "")
@@ -159,7 +160,10 @@ def _ending(meta: dict[str, str]) -> str:
     left, gone, reserved = (meta.get(name) for name in ("left", "gone", "reserved"))
     told += f" {left}." if left else ""
     told += f" Kept out of the output, as reserved: {reserved}." if reserved else ""
-    return told + (f" Hosts given up: {gone}." if gone else "")
+    told += f" Hosts given up: {gone}." if gone else ""
+    return told + (
+        f" Taken out, as their sites are distrusted: {distrusted:,}." if distrusted else ""
+    )
 
 
 def _headline(record: Record) -> dict[str, str]:
@@ -168,7 +172,7 @@ def _headline(record: Record) -> dict[str, str]:
     if not curve:
         return {}
     last = curve[-1]
-    pages = ("relevant", "irrelevant", "copy", "query", DATA)
+    pages = ("relevant", "irrelevant", "copy", "query", DATA, FORGOTTEN, DISTRUSTED)
     walls = {kind: count[kind] for kind in WALLS if kind in count}
     failures = sum(count.values()) - sum(count.get(kind, 0) for kind in pages)
     linked = independent(record)

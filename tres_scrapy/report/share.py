@@ -76,6 +76,6 @@ def sentence(holder: Holder) -> str:
     number = f"{holder.linkers:,}" if holder.linkers else "no"
     links = "links" if holder.linkers == 1 else "link"
     return (
-        f"{said}; {number} other {plural(holder.linkers, 'site')} {links} to {holder.site}. If "
-        f"you do not want its pages, stop the crawl and resume it with denied_domains={holder.site}"
+        f"{said}; {number} other {plural(holder.linkers, 'site')} {links} to {holder.site}. To "
+        f"take its pages out: tres distrust {holder.site} RUN"
     )

@@ -182,6 +182,12 @@ class Journal:
         with self.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
+    def hand_over(self, items: Sequence[tuple[int, int, str]], name: str, value: str) -> None:
+        """Save more items, by row and place, until they are exported, and a value under a name."""
+        with self.transaction() as cursor:
+            cursor.executemany("INSERT OR REPLACE INTO item VALUES (?, ?, ?)", items)
+            cursor.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
     def noted(self, name: str) -> str | None:
         """Return the value saved under a name, or None."""
         found = self.database.execute("SELECT value FROM meta WHERE name = ?", (name,))
