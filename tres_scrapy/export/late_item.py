@@ -61,15 +61,16 @@ class LastVerdicts:
                 final = page.final_url or page.url
                 self.retracted[page.row] = RetractedPage(page.url, final, probability)
 
+    def has(self, row: Mapping[str, Any]) -> bool:
+        """Return whether a line or row is of a page of this run, not of another crawl."""
+        return row["url"] in self._seen and row["fetched_at"] >= self._start
+
     def of(self, row: Mapping[str, Any]) -> float | None:
         """Return P(relevant) of the page of a line or row, None if it is not relevant any more.
 
         Another crawl's keeps the value that it has.
         """
-        url = row["url"]
-        if url not in self._seen or row["fetched_at"] < self._start:
-            return float(row["probability"])
-        return self.relevant.get(url)
+        return self.relevant.get(row["url"]) if self.has(row) else float(row["probability"])
 
     def items(self, names: Sequence[str]) -> dict[int, RelevantPage]:
         """Return the items of late pages by row; their further fields `names` are empty."""
