@@ -89,21 +89,19 @@ class Hosts:
     """How many links wait, by host: what an outlook asks of a store."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
+        self.links: list[int] = []
         self._numbers: dict[str, int] = {}
-        self.waiting: list[int] = []
 
     def number_of(self, host: str) -> int:
         """Return the number of a host."""
-        number = self._numbers.setdefault(host, len(self.names))
-        if number == len(self.names):
-            self.names.append(host)
-            self.waiting.append(0)
+        number = self._numbers.setdefault(host, len(self.links))
+        if number == len(self.links):
+            self.links.append(0)
         return number
 
-    def pending(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    def waiting(self) -> NDArray[np.int64]:
         """Return how many links to each host wait."""
-        return np.array(self.waiting, dtype=np.int64)[numbers]
+        return np.array(self.links, dtype=np.int64)
 
 
 class Guide:
@@ -188,7 +186,7 @@ class Crawler:
         host = urlsplit(url).netloc
         self._waiting[url] = codes
         self._of_host.setdefault(host, {})[url] = None
-        self.hosts.waiting[self.hosts.number_of(host)] += 1
+        self.hosts.links[self.hosts.number_of(host)] += 1
         self._push(url)
 
     def _push(self, url: str) -> None:
@@ -218,7 +216,7 @@ class Crawler:
         host, codes, relevant = urlsplit(url).netloc, self._waiting.pop(url), url in self._relevant
         number = self.hosts.number_of(host)
         self._seen.add(url)
-        self.hosts.waiting[number] -= 1
+        self.hosts.links[number] -= 1
         del self._of_host[host][url]
         self._fetches[host] = self._fetches.get(host, 0) + 1
         self._guide.learn(codes, relevant)

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, f1_score
 from topic import ROOT
 
+from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.document_file import Unreadable, read_records, record_page
-from tres_scrapy.page.kind import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.classifier import TFIDF, Text
 from tres_scrapy.topic.keyword import KeywordSet

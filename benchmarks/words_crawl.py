@@ -35,7 +35,7 @@ from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.web import Web
-from tres_scrapy.page.kind import fingerprint
+from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.keyword_topic import THRESHOLD
 from tres_scrapy.topic.pack import Judged

@@ -4,38 +4,39 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
 from typing import Any, Final, Self
 
+import numpy as np
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import BaseSettings
-from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.job import job_dir
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.allotment import Allotment
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
 from tres_scrapy.crawl.host import WAITED, HostSlots, Patience, Slot
 from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.downloader.delay import CrawlDelay, HeldError, SharedAddresses
-from tres_scrapy.downloader.engine import is_under_way, wake
-from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
+from tres_scrapy.downloader.engine import SHUTDOWN, is_under_way
+from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START
 from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.extensions.waking import Waking
 from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
 
-SHARE: Final = 0.25  # of CONCURRENT_REQUESTS that a registrable domain holds while others wait
 PATIENT: Final = 0.6  # `hurry` of a crawl with a page budget
 
 logger = logging.getLogger(__name__)
@@ -70,18 +71,19 @@ class TreeFrontierScheduler(BaseScheduler):
         settings = crawler.settings
         self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-        self._most_of_domain = max(1, self._concurrency * SHARE, self._host_concurrency)
         self._delay = settings.getfloat("DOWNLOAD_DELAY")
         self._again: deque[Request] = deque()  # redirects and retries of leased samples
         self._out: dict[int, Request] = {}  # by row, the request that was handed out last
         names = self._crawl.store.hosts.names
         self._slots = HostSlots(names, self._slot_of, self._crawl.is_leased)
-        self._waking: CallLaterResult | None = None
+        self._waking = Waking(crawler, session, self._slots)
         self._scheduling: int | None = None  # the row of a sample between the two calls
-        self._announced: float | None = None  # the end of a rest that the log has named
         self._health = session.health
         share = self._health.options.new_hosts if session.follows_all else 1.0
-        self._most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
+        most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
+        self._allotment = Allotment(
+            self._crawl.store, self._slots, self._concurrency, self._host_concurrency, most_new
+        )
         self._patience = Patience(_hurry_of(settings))
         self._probe = Probe(crawler, self._health, session.stop)
 
@@ -108,8 +110,7 @@ class TreeFrontierScheduler(BaseScheduler):
         return self._own.open(spider)
 
     def close(self, reason: str) -> Deferred[None] | None:
-        if self._waking is not None:
-            self._waking.cancel()
+        self._waking.cancel()
         self._probe.close()
         closed = self._own.close(reason)
         if self._session.job is not None and self._session.job.failed:
@@ -167,7 +168,7 @@ class TreeFrontierScheduler(BaseScheduler):
             decision = self._steps.next(self._availability(busy))
         if decision is None:
             self._release_replaced()
-            self._wake_when_a_host_is_free()
+            self._waking.plan(monotonic())
             return None
         row = decision.row
         request = self._session.requests.of(row)
@@ -176,7 +177,10 @@ class TreeFrontierScheduler(BaseScheduler):
         return self._hand_out(row, request.replace(meta=meta | {LEASE: row}, errback=errback))
 
     def request_left_downloader(self, request: Request, spider: Spider) -> None:
-        self._slots.left(request.meta.get(LEASE, NO_PARENT))
+        row = request.meta.get(LEASE, NO_PARENT)
+        if seconds := self._slots.waited(row, monotonic()):
+            self._allotment.note_page(int(self._crawl.store["host"][row]), seconds)
+        self._slots.left(row)
 
     def _take_sample(self, row: int, request: Request) -> bool:
         """Ask the filter of the project for the request of a new sample, as Scrapy does now."""
@@ -227,17 +231,19 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def _next_again(self, busy: list[int]) -> Request | None:
         resting = set(self._health.resting(monotonic())) if self._again else set()
+        available = Availability(closed=self._session.sites.closed() if self._again else None)
         for _ in range(len(self._again)):
             request = self._again.popleft()
             row = request.meta.get(LEASE)
             if row is None or not self._crawl.is_leased(row):  # its page was booked meanwhile
                 request.meta.pop(LEASE, None)
                 return request
-            if (host := self._crawl.store["host"][row]) in resting:
+            host, domain = (self._crawl.store[name][row] for name in ("host", "domain"))
+            if host in resting or available.is_closed(np.array([domain]))[0]:
                 self._crawl.set_back(row)  # it would hold one of CONCURRENT_REQUESTS meanwhile
                 continue
             is_new = not self._crawl.store.hosts.is_known(host)
-            if host not in busy and not (is_new and self._asked_new() >= self._most_new):
+            if host not in busy and not (is_new and not self._has_room_for_new()):
                 return self._hand_out(row, request)
             self._again.append(request)
         return None
@@ -270,31 +276,20 @@ class TreeFrontierScheduler(BaseScheduler):
         """Return which hosts the next choice may take, given the busy ones."""
         now = monotonic()
         free = 1 - self._crawl.leased / self._concurrency
-        soon: list[int] = []
+        soon, closed = list[int](), self._session.sites.closed()
         if patient := self._patience.has_credit(now, free, waits=self._crawl.waits):
             hosts = set(busy).difference(self._health.resting(now))
             soon = self._slots.soon_free(hosts, now)
+            domain = self._crawl.store.hosts.domain
+            soon = [host for host in soon if closed is None or not closed[domain(host)]]
         self._crawler.stats.set_value(WAITED, round(self._patience.waited, 1))
-        only_known = self._asked_new() + 1 > self._most_new
-        return Availability(busy, soon, only_known, patient, self._full_domains())
+        only_known = not self._has_room_for_new()
+        full = self._allotment.full_domains(self._health.resting(now), closed)
+        slow = self._allotment.full_hosts(busy, now, closed)  # not worth waiting for
+        return Availability([*{*busy, *slow}], soon, only_known, patient, full, closed)
 
-    def _full_domains(self) -> list[int]:
-        """Return the domains that hold their share of the slots while others wait."""
-        store, hosts = self._crawl.store, self._crawl.store.hosts
-        held = Counter(hosts.domain(host) for host in self._slots.open_hosts())
-        full = [domain for domain, count in held.items() if count >= self._most_of_domain]
-        if not full or self._concurrency == 1:
-            return []
-        resting = [
-            host for host in self._health.resting(monotonic()) if hosts.domain(host) not in full
-        ]
-        others = store.pending - store.ledger.pending(full) - int(hosts.pending(resting).sum())
-        return full if others > 0 else []
-
-    def _asked_new(self) -> int:
-        """Return how many requests wait for a host that has never answered."""
-        hosts = self._crawl.store.hosts
-        return sum(not hosts.is_known(host) for host in self._slots.open_hosts())
+    def _has_room_for_new(self) -> bool:
+        return self._allotment.has_room_for_new(monotonic())
 
     def _slot_of(self, name: str) -> Slot:
         """Return the downloader slot of a host as it is, or as it will be."""
@@ -305,38 +300,6 @@ class TreeFrontierScheduler(BaseScheduler):
             return Slot(key, hosts, self._host_concurrency, self._delay, own)
         delay = slot.delay * (1 + slot.jitter)
         return Slot(key, hosts, slot.concurrency, delay, own, slot.lastseen)
-
-    def _wake_when_a_host_is_free(self) -> None:
-        """Wake the engine when the rest of the first host ends.
-
-        Otherwise it would sleep until its next heartbeat, every five seconds. The end of a transfer
-        wakes the engine anyway.
-        """
-        if self._waking is not None:
-            self._waking.cancel()
-            self._waking = None
-        self._say_what_waits()
-        ends = self._slots.next_time(), self._health.until(monotonic())
-        if times := [time for time in ends if time is not None]:
-            delay = max(0.0, min(times) - monotonic())
-            self._waking = call_later(delay, self._wake)
-
-    def _say_what_waits(self) -> None:
-        now, pending = monotonic(), self._crawl.store.pending
-        until = self._health.until(now)
-        idle = pending and not self._crawl.leased and self._slots.next_time() is None
-        hopes = not self._health.exhausted(self._crawl.leased, now)  # else the crawl ends
-        if until is not None and idle and hopes and until != self._announced:
-            self._announced = until
-            logger.info(
-                "All %d waiting links are on hosts that rest; the next is asked in %.0f s",
-                pending,
-                until - now,
-            )
-
-    def _wake(self) -> None:
-        self._waking = None
-        wake(self._crawler.engine)
 
     def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
         """Set back or book a fetch that raised; if it is booked, call the request's own errback.

@@ -11,11 +11,10 @@ class Hosts:
     """Links that wait, by host."""
 
     def __init__(self, *pending):
-        self.names = [f"h{n}" for n in range(len(pending))]
         self._pending = np.array(pending)
 
-    def pending(self, hosts):
-        return self._pending[hosts]
+    def waiting(self):
+        return self._pending
 
 
 class Store:

@@ -19,7 +19,8 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import silent
 from tres_scrapy.middlewares.reward import RewardMiddleware
-from tres_scrapy.page.kind import fingerprint, is_soft_404
+from tres_scrapy.page.copies import fingerprint
+from tres_scrapy.page.kind import is_soft_404
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic.judge_process import WorkerError
 from tres_scrapy.topic.pack import Judged

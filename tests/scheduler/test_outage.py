@@ -16,8 +16,9 @@ from twisted.python.failure import Failure
 from tres_scrapy import scheduler as module
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.downloader.request import LEASE
+from tres_scrapy.extensions import waking
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import host_of
+from tres_scrapy.frontier.host import host_of
 
 TIMEOUT = 30.0
 GONE = DownloadConnectionRefusedError("refused")
@@ -34,7 +35,7 @@ class World:
     def __init__(self, monkeypatch, fault, hosts=5, pages=20, **rest):
         self.now, self.fault, self.pages = 0.0, fault, pages
         monkeypatch.setattr(module, "monotonic", lambda: self.now)
-        monkeypatch.setattr(module, "call_later", lambda *_: SimpleNamespace(cancel=lambda: None))
+        monkeypatch.setattr(waking, "call_later", lambda *_: SimpleNamespace(cancel=lambda: None))
         self.names = [f"h{i}.test" for i in range(hosts)]
         self.scheduler, self.crawl = scheduler_of(
             *(f"http://{name}/0" for name in self.names), rest=RestOptions(**rest)
@@ -197,7 +198,7 @@ def test_busy_seed_is_asked_again(monkeypatch):
     assert world.now < 600
 
 
-def test_silent_hosts_share_few_slots(monkeypatch):
+def test_silent_hosts_leave_slots_to_others(monkeypatch):
     world = World(
         monkeypatch, lambda host, *_: SILENT if host != "h9.test" else None, hosts=30, pages=400
     )
@@ -210,7 +211,7 @@ def test_silent_hosts_share_few_slots(monkeypatch):
         elif world.under_way:
             world.now = world.under_way[0][0]
             world.fail(world.under_way.pop(0)[1], SILENT)
-    assert most == 4
+    assert most <= 12  # of 16
 
 
 def test_redirect_to_resting_host_holds_no_slot(monkeypatch):

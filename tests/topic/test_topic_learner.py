@@ -6,7 +6,7 @@ import pytest
 from soup import FOOD, OTHER
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.kind import fingerprint
+from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic import topic_learner
 from tres_scrapy.topic.judge import Source

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.frontier.ledger import origin_of
+from tres_scrapy.frontier.host import origin_of
 from tres_scrapy.frontier.store import SampleStore
 
 JITTER: Final = 0.2  # share by which a pause is longer or shorter
@@ -285,19 +285,21 @@ class HostSlots:
         self._slot_of = slot_of
         self._is_open = is_open
         self._open: dict[int, int] = {}  # hosts by row
+        self._sent: dict[int, float] = {}  # when the open requests were sent, by row
         self._free_at: dict[int, float] = {}  # by host, the end of the delay of its slot
         self._held: dict[int, float] = {}  # the same of hosts that ask for a longer one
         self._numbers: dict[str, int] = {}  # the hosts that were sent a request, by name
 
     def sent(self, row: int, host: int, now: float) -> None:
         """Note that a request is on its way to a host."""
-        self._open[row] = host
+        self._open[row], self._sent[row] = host, now
         self._numbers[self._names[host]] = host
         self._rest(host, self._slot(host), now)
 
     def left(self, row: int) -> None:
         """Note that a request has left its host: the delay counts from the last one sent to it."""
         host = self._open.pop(row, None)
+        self._sent.pop(row, None)
         if host is None or not self._is_open(row):
             return
         self._free_at.pop(host, None)
@@ -312,8 +314,17 @@ class HostSlots:
 
     def open_hosts(self) -> Iterable[int]:
         """Return the host of each open request."""
-        self._open = {row: host for row, host in self._open.items() if self._is_open(row)}
-        return self._open.values()
+        return self.rows().values()
+
+    def rows(self) -> Mapping[int, int]:
+        """Return the host of each open request by row."""
+        for row in [row for row in self._open if not self._is_open(row)]:
+            del self._open[row], self._sent[row]
+        return self._open
+
+    def waited(self, row: int, now: float) -> float:
+        """Return for how many seconds a request has been open, 0 if it is not."""
+        return now - self._sent.get(row, now)
 
     def busy(self, now: float) -> set[int]:
         """Return the hosts that must not get another request now."""

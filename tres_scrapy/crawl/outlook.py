@@ -79,10 +79,10 @@ class Outlook:
 
     def look(self) -> Left:
         """Return what is left in the frontier of now."""
-        numbers = np.arange(len(self._store.hosts.names))
-        self._hosts.grow(len(numbers))
-        links = self._store.hosts.pending(numbers)
-        numbers, links = numbers[links > 0], links[links > 0]
+        waiting = self._store.hosts.waiting()
+        self._hosts.grow(len(waiting))
+        numbers = np.flatnonzero(waiting)
+        links = waiting[numbers]
         fetches = np.minimum(self._hosts["fetches"].take(numbers), RECENT)
         paid = np.bitwise_count(self._hosts["last"].take(numbers))
         new = (sum(self._firsts) + 0.25) / (len(self._firsts) + 1)

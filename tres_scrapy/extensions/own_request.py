@@ -15,7 +15,7 @@ from tres_scrapy.downloader.request import ASIDE, OWN, SAMPLE
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.frontier.column import Rows
-from tres_scrapy.frontier.ledger import origin_of
+from tres_scrapy.frontier.host import origin_of
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.url.canonical import canonicalise
 

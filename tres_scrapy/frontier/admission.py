@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.frontier.column import Table, within
-from tres_scrapy.frontier.ledger import DomainLedger, Hosts, host_of
+from tres_scrapy.frontier.host import Hosts, host_of
+from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.links.code import RaggedArray, silent
 
 NO_ACTIONS: Final[NDArray[np.float32]] = np.zeros((0, 3), dtype=np.float32)

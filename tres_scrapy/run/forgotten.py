@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Final, NamedTuple, Self
 
-from tres_scrapy.frontier.ledger import host_of
+from tres_scrapy.frontier.host import host_of
 
 FORGOTTEN: Final = "forgotten"  # in `meta`, and the kind of a page that was forgotten
 DISTRUSTED: Final = "distrusted"  # the same of sites that are not trusted

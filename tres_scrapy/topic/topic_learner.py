@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.page.copies import SKETCH
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.classifier import BagOfWords
 from tres_scrapy.topic.judge import Source
@@ -135,7 +136,7 @@ class TopicLearner:
 
     def keep(self, page: Page, fingerprint: bytes, *, is_seed: bool = False) -> None:
         """Keep the words of a page; a copy, or a page with hardly a word, teaches nothing."""
-        mark = fingerprint.hex()
+        mark = fingerprint[:SKETCH].hex()
         if mark in self._kept:
             return
         text = text_of(page)
