@@ -26,12 +26,13 @@ from tres_scrapy.run.identity import identity_of, journal_kind, now
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import interrupted, items, marks, recover, requests
+from tres_scrapy.run.run_file import LATE_ITEMS
 from tres_scrapy.url.message import plural
 
 JOB_FAILED = "job_failed"
 _CAP = "max_per_domain"
 LATE, RETRACTED = 0, 1  # places of items that come after their page
-_KINDS = "late items", "retracted items"
+_KINDS = LATE_ITEMS, "retracted items"
 _ASKED = "sitemaps of "  # before the origin of a host
 _REST = "rest of "  # before the name of a host
 

@@ -171,6 +171,11 @@ class Recorder:
         elif self._config.watch.record and self._config.watch.report and pages:
             self._report()
 
+    def note(self, name: str, value: str) -> None:
+        """Write a value under a name into the file of a crawl without JOBDIR."""
+        if self._writer is not None:
+            self._save(self._writer.journal.note, name, value)
+
     def _output(self) -> dict[str, str]:
         """Return what the last model of a topic has made of the output, {} without such a topic."""
         names = ("pages", "domains", "added", "taken_out")
