@@ -98,6 +98,16 @@ def test_closed_site_waits_for_its_hours(day, steady, caplog):  # noqa: F811
     assert world.session.sites.opens_at is None
 
 
+def test_finished_crawl_waits_for_nothing(day, steady, caplog):  # noqa: F811
+    caplog.set_level("INFO")
+    world = World(*A, options=VisitOptions(per_day=2))
+    world.crawl.limit = 0
+    assert world.fetch() == []
+    assert not world.scheduler.has_pending_requests()
+    assert not caplog.messages
+    assert world.session.sites.opens_at is None
+
+
 def test_site_gets_its_requests_of_each_day(day, steady):  # noqa: F811
     world = World(*A, *B, options=VisitOptions(per_day=2))
     assert len(world.fetch()) == 4
