@@ -264,4 +264,4 @@ def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return ", ".join(map(str, value)) if type(value) is tuple else str(value)
