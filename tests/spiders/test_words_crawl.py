@@ -181,6 +181,36 @@ def test_late_page_that_a_pipeline_drops_stays_out(scrapy, soups, tmp_path):
     assert found_in(tmp_path) == sorted(expected - {"http://h2.test/"})
 
 
+def test_late_pages_leave_without_a_jobdir(scrapy, soups, tmp_path):
+    answers, feed = tmp_path / "answers.txt", tmp_path / "feed.jsonl"
+    answers.write_text("yes http://h2.test/\n", encoding="utf-8")
+    command = arguments_in(tmp_path, "-a", f"answers={answers}", "-o", str(feed))
+    command.remove(f"JOBDIR={tmp_path / 'job'}")
+    command.remove("-s")
+    process = scrapy(*command, pages=soups)
+    assert process.returncode == 0, process.stderr
+    for file in (tmp_path / "items.jsonl", feed):
+        assert [item["url"] for item in lines_of(file)].count("http://h2.test/") == 1
+    with Record(tmp_path / "items.run") as record:
+        rows = json.loads(record.meta()["late items"])
+        assert record.find("http://h2.test/").row in rows
+
+
+STOPPED = KILLED.replace("os.kill(os.getpid(), 9)", "os.kill(os.getpid(), 15)")
+
+
+def test_stopped_crawl_writes_its_output_again(scrapy, soups, tmp_path):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("yes http://h2.test/\nno http://h3.test/\n", encoding="utf-8")
+    command = arguments_in(tmp_path, "-a", f"answers={answers}")
+    process = scrapy(*command, pages=soups, program=("-c", STOPPED))
+    assert "Stopped after " in process.stderr
+    with Record(tmp_path / "job" / NAME) as record:
+        expected = sorted(page["url"] for page in pages_of(record, view=topic_view(record)))
+    assert found_in(tmp_path) == expected
+    assert "http://h2.test/" in expected
+
+
 SENDING = """
 import os, runpy
 from tres_scrapy.export.output_file import JsonLinesPipeline
