@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 PHASES = ("start", "booking", "checkpoint", "migration", "end")
 ACTIONS = {"SIGKILL": 0, "EIO": errno.EIO, "ENOSPC": errno.ENOSPC}
 # by phase: the most writes that pass first; a transaction takes about 20
-AFTER = {"start": 40, "booking": 400, "checkpoint": 60, "migration": 30, "end": 80}
+AFTER = {"start": 40, "booking": 400, "checkpoint": 60, "migration": 30, "end": 15}
 LONGEST = 20.0  # seconds from the phase to the strike; then the crawl is killed
 SLOWEST_START = 120.0  # seconds for the start of a crawl
 END = 5  # pages fetched by a crawl that is struck at its end
@@ -48,7 +48,9 @@ class DiskFaults:
         """Run a crawl until it is struck, soon after `when` answers; return what happened."""
         chance = random.Random(f"{number} {when}")
         file = self.job / NAME
-        phase = PHASES[number % len(PHASES)] if booked(file) else "start"
+        phase = PHASES[number % len(PHASES)]
+        if phase != "start" and not booked(file):
+            phase = "booking"  # the others need pages
         action = [*ACTIONS][number // len(PHASES) % len(ACTIONS)]
         in_file = phase == "checkpoint" or (phase == "end" and chance.random() < 0.5)
         environment = {

@@ -2,11 +2,13 @@
 
     python benchmarks/hostile.py sites [--rows network slow neighbour silent ...] [--seconds 60]
     python benchmarks/hostile.py traps [--kinds host subdomains domains] [--shares .004 .02 .16]
-        [--topics food sports] [--max none 10] [--pages 2500] [-s TRES_NAME=VALUE]
+        [--texts pieces words chain names] [--topics food sports] [--max none 10] [--pages 1000]
+        [--believing] [-s TRES_NAME=VALUE]
 
 `traps`: a share of the pages of the synthetic web links to endless generated pages in the words of
 the topic. The crawl is simulated, with one request at a time. Printed are the share of pages that
-the trap took, and the harvest rate by true labels.
+the trap took, and the harvest rate by true labels. `--believing` crawls as if trust in sites and
+what their pages repeat did not count.
 
 `sites`: honest sites and hostile ones answer on addresses of this machine. After some seconds the
 crawl is stopped with Ctrl-C. Printed are the pages of the honest and of the hostile hosts, how
@@ -22,11 +24,13 @@ from itertools import product
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
 from hostility.site import Attack, crawl
-from hostility.trap import KINDS, TrappedWeb, is_trap
+from hostility.trap import KINDS, TEXTS, TrappedWeb, is_trap
 
+from tres_scrapy.agent import link_learner
 from tres_scrapy.config.config import Config
 from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.simulation import Simulation, World
+from tres_scrapy.page import copies
 
 MANY = tuple(f"www.honest{i}.com" for i in range(40))
 ATTACKS = {
@@ -47,9 +51,11 @@ def main() -> None:
     traps = attacks.add_parser("traps", help="endless pages in the words of the topic")
     traps.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     traps.add_argument("--shares", nargs="+", type=float, default=[0.004, 0.02, 0.16])
+    traps.add_argument("--texts", nargs="+", choices=TEXTS, default=TEXTS[:2])
+    traps.add_argument("--believing", action="store_true")
     traps.add_argument("--topics", nargs="+", default=["food", "sports"])
     traps.add_argument("--max", nargs="+", default=["none", "10"])
-    traps.add_argument("--pages", type=int, default=2500)
+    traps.add_argument("--pages", type=int, default=1000)
     traps.add_argument("--web-seed", type=int, default=61)
     traps.add_argument("-s", dest="settings", action="append", default=[])
     traps.set_defaults(run=compare_traps)
@@ -75,10 +81,13 @@ def compare_sites(options: argparse.Namespace) -> None:
 
 def compare_traps(options: argparse.Namespace) -> None:
     """Print a row for each trap, first one without a trap."""
-    print("| topic | MAX | trap | links to it | trap's pages | true harvest | the judge's |")
-    print("|---|---|---|---|---|---|---|")
-    traps = [("none", 0.0), *product(options.kinds, options.shares)]
-    for topic, cap, (kind, share) in product(options.topics, options.max, traps):
+    if options.believing:
+        setattr(link_learner, "PRICE", 0.0)  # noqa: B010 - a constant of the crawler
+        setattr(copies, "ECHO", 1.0)  # noqa: B010
+    print("| topic | MAX | trap | text | links to it | its pages | true harvest | the judge's |")
+    print("|---|---|---|---|---|---|---|---|")
+    traps = [("none", "", 0.0), *product(options.kinds, options.texts, options.shares)]
+    for topic, cap, (kind, text, share) in product(options.topics, options.max, traps):
         settings = {
             "TRES_WEB": "synthetic",
             "TRES_TOPIC": topic,
@@ -87,22 +96,22 @@ def compare_traps(options: argparse.Namespace) -> None:
             "TRES_MAX_PER_DOMAIN": cap,
             "TRES_PAGES": options.pages,
         } | dict(each.split("=", 1) for each in options.settings)
-        taken, harvest, judged = trapped(Config.from_settings(settings), kind, share)
+        config = Config.from_settings(settings)
+        world = World(config, user_agent="tres")
+        if share:
+            world.web = TrappedWeb(world.web, kind, share, text=text)
+            world.library = Library(world.web, world.pack, config.reading)
+        taken, harvest, judged = trapped(world, config)
         cells = f"{taken:.1%} | {harvest:.1%} | {judged:.1%}"
-        print(f"| {topic} | {cap} | {kind} | {share:.1%} | {cells} |", flush=True)
+        print(f"| {topic} | {cap} | {kind} | {text} | {share:.1%} | {cells} |", flush=True)
 
 
-def trapped(config: Config, kind: str, share: float) -> tuple[float, float, float]:
+def trapped(world: World, config: Config) -> tuple[float, float, float]:
     """Return the share of pages that a trap took, the true harvest rate and the judge's."""
-    world = World(config, user_agent="tres")
-    if share:
-        world.web = TrappedWeb(world.web, kind, share)
-        world.library = Library(world.web, world.pack, config.reading)
     crawl = Simulation(world, config)
     crawl.run()
-    count = crawl.count
-    taken = sum(map(is_trap, crawl.order)) / max(count.pages, 1)
-    return taken, count.harvest, crawl.crawl.harvest_rate
+    taken = sum(map(is_trap, crawl.order)) / max(crawl.count.pages, 1)
+    return taken, crawl.count.harvest, crawl.crawl.harvest_rate
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class Interrupted(Simulation):
         self.crawl = make_crawl(self._config, self._world.pack)
         self._journal = Journal.open(self._directory, {})
         recover(self._journal, self.crawl)
-        self.crawl.verdicts.remember(marks(self._journal))
+        self.crawl.remember(marks(self._journal))
         self._under_way.clear()
 
     def _fill(self) -> bool:

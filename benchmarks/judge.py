@@ -36,8 +36,9 @@ from tres_scrapy.page.document_file import Unreadable, read_records, record_page
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.classifier import WordVectors
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.keyword_topic import THRESHOLD, KeywordTopic, PageWords, questions
+from tres_scrapy.topic.keyword_topic import THRESHOLD, KeywordTopic, PageWords
 from tres_scrapy.topic.pack import text_of
+from tres_scrapy.topic.question import questions
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
 
 Numbers = NDArray[np.float64]
@@ -163,7 +164,7 @@ def ours(
         if len(answers) >= MARKS[-1]:
             return
         asked = questions(fit.judge, pages, answers, ROUND)
-        answers |= {page.url: bool(true[row[page.url]]) for page, _ in asked}
+        answers |= {page.url: bool(true[row[page.url]]) for page, *_ in asked}
         fit = topic.fit(pages, answers)
 
 

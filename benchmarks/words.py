@@ -32,12 +32,13 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, f1_score
 from topic import ROOT
 
+from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.document_file import Unreadable, read_records, record_page
-from tres_scrapy.page.kind import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.classifier import TFIDF, Text
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, TopicFit, questions
+from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, TopicFit
+from tres_scrapy.topic.question import questions
 from tres_scrapy.topic.topic_folder import add_answers
 from tres_scrapy.topic.topic_learner import MAX_PAGES, TopicLearner, open_topic
 from tres_scrapy.training.fitting import fit_bag
@@ -190,7 +191,7 @@ def curve(topic_: KeywordTopic, held: Split, wrong: float, seed: int) -> dict[st
         if len(answers) >= MARKS[-1]:
             return found
         count = min(ROUND, next(mark for mark in MARKS if mark > len(answers)) - len(answers))
-        for sheet, _ in questions(fit.judge, held.sheets, answers, count):
+        for sheet, *_ in questions(fit.judge, held.sheets, answers, count):
             truth = bool(held.true[int(sheet.url)])
             answers[sheet.url] = truth != bool(rng.random() < wrong)
 
@@ -259,7 +260,7 @@ def times(records: list[Record], name: str) -> dict[str, float]:
             learner.keep(page, fingerprint(page), is_seed=row == 0)
         learner.learn()
         answers = {}
-        for sheet, _ in learner.questions(TOLD):
+        for sheet, *_ in learner.questions(TOLD):
             labels = inside[int(sheet.url.removeprefix(PAGE_URL))].labels
             answers[sheet.url] = bool(labels & about.labels)
         start = process_time()

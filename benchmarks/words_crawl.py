@@ -35,7 +35,7 @@ from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.web import Web
-from tres_scrapy.page.kind import fingerprint
+from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.keyword_topic import THRESHOLD
 from tres_scrapy.topic.pack import Judged
@@ -82,7 +82,7 @@ class GrowingPack:
             self._pages += 1
         self._learner.learn()
         if self._pages >= FIRST and len(self._learner.known_answers) < self._answers:
-            urls = [sheet.url for sheet, _ in self._learner.questions(STEP)]
+            urls = [sheet.url for sheet, *_ in self._learner.questions(STEP)]
             answers = dict(zip(urls, self._web.labels(urls), strict=True))
             add_answers(self._learner.folder.answers, answers)
             self._learner.learn()

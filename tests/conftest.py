@@ -99,7 +99,7 @@ def interpreter() -> Interpreter:
 
 @dataclass
 class Pages:
-    """A tiny web: the answer of each URL, the requests it got and the files that were uploaded.
+    """A tiny web: the answer of each URL, the requests it got, their headers, uploaded files.
 
     After `lasts` requests, if set, it closes each connection, until `back` requests. Requests for
     a URL in `silent` wait until `over`.
@@ -107,6 +107,7 @@ class Pages:
 
     answers: dict[str, tuple[int, dict[str, str], bytes]] = field(default_factory=dict)
     requests: list[tuple[float, str]] = field(default_factory=list)
+    heads: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     port: int = 0
     lasts: int | None = None
@@ -146,6 +147,7 @@ def served() -> Iterator[Pages]:
 
         def do_GET(self):
             web.requests.append((monotonic(), self.path))
+            web.heads.append((self.path, dict(self.headers)))
             if web.lasts is not None and web.lasts < len(web.requests) <= web.back:
                 self.close_connection = True
                 return

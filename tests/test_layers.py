@@ -17,6 +17,7 @@ ROOMS = (
     "crawl",
     "run",
     "report",
+    "answerer",
     "live",
     "items",
     "settings",
@@ -39,7 +40,7 @@ GUESTS = (  # only what is named here knows them
     "forget",
     "mcp_server",
 )
-PURE = {*ROOMS[: ROOMS.index("report") + 1]}
+PURE = {*ROOMS[: ROOMS.index("live")]}
 ROOT = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 # The command of a guest is a file of cli/, which goes with the guest.
@@ -53,6 +54,7 @@ COMMANDS = {
     "surface.py": {"surface"},
     "publish.py": {"publish"},
     "forget.py": {"forget"},
+    "distrust.py": {"forget"},
     "mcp.py": {"mcp_server"},
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
@@ -19,9 +21,13 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.download import NEVER
 from tres_scrapy.config.preset import set_scrapys
+from tres_scrapy.config.typed import named
 from tres_scrapy.downloader.compression import BoundedCompression
+from tres_scrapy.downloader.contact import check_contact, set_contact
 from tres_scrapy.downloader.delay import CrawlDelay, CrawlDelayMiddleware, SharedAddresses
 from tres_scrapy.downloader.engine import SteadyClock
+from tres_scrapy.downloader.handler import BoundedHandler
+from tres_scrapy.downloader.identity import Identity
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import (
     MetaRefreshes,
@@ -34,10 +40,13 @@ from tres_scrapy.downloader.request import crawls, follows_links
 from tres_scrapy.downloader.robots import RobotsMiddleware
 from tres_scrapy.export.archive import Archive, ArchiveMiddleware
 from tres_scrapy.export.csv_table import CsvPipeline
+from tres_scrapy.export.final_output import FinalOutput
 from tres_scrapy.export.known import NewnessPipeline
+from tres_scrapy.export.late_item import LateItems
 from tres_scrapy.export.metrics import Metrics
 from tres_scrapy.export.output_file import FeedFlush, JsonLinesPipeline
 from tres_scrapy.export.parquet import FORMAT, ParquetItemExporter, check_parquet
+from tres_scrapy.extensions.asking import AskAnswerer
 from tres_scrapy.extensions.dashboard import Dashboard
 from tres_scrapy.extensions.offline_web import OfflineProxyMiddleware, OfflineWeb
 from tres_scrapy.extensions.own_queue import JsonSpiderState, keep_as_json
@@ -48,6 +57,8 @@ from tres_scrapy.extensions.sitemaps import Sitemaps
 from tres_scrapy.middlewares.message import CharsetMiddleware, CredentialMiddleware
 from tres_scrapy.middlewares.reward import RewardMiddleware
 from tres_scrapy.scheduler import TreeFrontierScheduler
+
+logger = logging.getLogger(__name__)
 
 Components = dict[str, dict[type, int | None]]
 # What every spider of this package fetches with. Others may have written a list of URLs, and pages
@@ -90,9 +101,12 @@ CRAWLING: Components = {
         Progress: 120,
         Archive: 140,
         Metrics: 145,
+        LateItems: 147,
+        FinalOutput: 148,  # before the Recorder writes its report
         Recorder: 150,
         Rendering: 160,
         Dashboard: 170,
+        AskAnswerer: 180,
     },
 }
 # Limits that protect a crawl of the open web, and our name; a project may set its own.
@@ -128,9 +142,16 @@ class TresAddon:
     where a spider crawls: `scrapy shell`, `fetch` and other commands work as without it.
     """
 
-    def __init__(self, *, follows_all: bool = True, has_frontier: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        follows_all: bool = True,
+        has_frontier: bool = True,
+        start_urls: Iterable[str] = (),
+    ) -> None:
         self._follows_all = follows_all
         self._has_frontier = has_frontier
+        self._start_urls = start_urls
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -140,13 +161,16 @@ class TresAddon:
         return cls(
             follows_all=follows_links(spider),
             has_frontier=getattr(spider, "has_frontier", True),
+            start_urls=getattr(crawler.spider or spider, "start_urls", ()),
         )
 
     def update_settings(self, settings: BaseSettings) -> None:
         _install(settings, FETCHING)
         for name, value in (LIMITS | CLOSED).items():
             settings.set(name, value, "addon")
+        set_contact(settings)
         _bound_headers(settings)
+        _check_identity(settings)
         for scrapys, own in REPLACED.items():
             replace_middleware(settings, scrapys, own)
         if self._has_frontier:
@@ -161,6 +185,9 @@ class TresAddon:
                 settings.set(name, value, "addon")
         config = Config.of(settings)
         config.require_packages()
+        if not config.shard.count:  # else the whole crawl has been checked
+            urls = (*config.seed, *self._start_urls)
+            check_contact(settings["USER_AGENT"], config, urls)
         check_parquet(settings)
         exporters = settings.getdict("FEED_EXPORTERS")
         settings.set("FEED_EXPORTERS", {FORMAT: ParquetItemExporter} | exporters, "addon")
@@ -197,3 +224,19 @@ def _bound_headers(settings: BaseSettings) -> None:
     for scheme, handler in ours.DOWNLOAD_HANDLERS.items():
         if scheme not in settings.getdict("DOWNLOAD_HANDLERS"):
             settings["DOWNLOAD_HANDLERS"].set(scheme, handler, "addon")
+
+
+def _check_identity(settings: BaseSettings) -> None:
+    """Raise TresError if requests are to be signed and cannot be."""
+    path = Config.of(settings).download.identity
+    if path is None:
+        return
+    identity = Identity.read(path)
+    logger.info("Requests are signed for %s, with key %s", identity.agent, identity.keyid)
+    handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
+    for scheme in ours.DOWNLOAD_HANDLERS:
+        if handlers[scheme] and not issubclass(load_object(handlers[scheme]), BoundedHandler):
+            raise ConfigError(
+                f"DOWNLOAD_HANDLERS[{scheme!r}] {handlers[scheme]!r} does not sign requests: unset "
+                f"it, or leave out {named('TRES_IDENTITY')}"
+            )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.allotment import Allotment
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
 from tres_scrapy.crawl.host import WAITED, HostSlots, Patience, Slot
 from tres_scrapy.crawl.registry import kind_of
@@ -35,7 +36,6 @@ from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
 
-SHARE: Final = 0.25  # of CONCURRENT_REQUESTS that a registrable domain holds while others wait
 PATIENT: Final = 0.6  # `hurry` of a crawl with a page budget
 
 logger = logging.getLogger(__name__)
@@ -66,11 +66,10 @@ class TreeFrontierScheduler(BaseScheduler):
         self._shared = shared or SharedAddresses()
         self._session = session
         self._own = own
-        self._crawl = session.crawl
+        self._crawl, self._steps = session.crawl, session.steps
         settings = crawler.settings
         self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-        self._most_of_domain = max(1, self._concurrency * SHARE, self._host_concurrency)
         self._delay = settings.getfloat("DOWNLOAD_DELAY")
         self._again: deque[Request] = deque()  # redirects and retries of leased samples
         self._out: dict[int, Request] = {}  # by row, the request that was handed out last
@@ -81,7 +80,10 @@ class TreeFrontierScheduler(BaseScheduler):
         self._announced: float | None = None  # the end of a rest that the log has named
         self._health = session.health
         share = self._health.options.new_hosts if session.follows_all else 1.0
-        self._most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
+        most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
+        self._allotment = Allotment(
+            self._crawl.store, self._slots, self._concurrency, self._host_concurrency, most_new
+        )
         self._patience = Patience(_hurry_of(settings))
         self._probe = Probe(crawler, self._health, session.stop)
 
@@ -121,7 +123,8 @@ class TreeFrontierScheduler(BaseScheduler):
             return True
         if self._own.has_pending_requests():
             return True
-        return not self._crawl.finished and not self._session.exhausted(monotonic())
+        crawl, now = self._crawl, monotonic()
+        return not crawl.finished and not self._health.exhausted(crawl.leased, now)
 
     def enqueue_request(self, request: Request) -> bool:
         self._scheduling = None
@@ -138,7 +141,7 @@ class TreeFrontierScheduler(BaseScheduler):
         if url is None:
             request.meta[OWN] = True  # and so do its retries and redirects
             return bool(self._own.enqueue_request(request))
-        return self._session.add_seed(url, request)
+        return self._steps.add_seed(url, request)
 
     def request_scheduled(self, request: Request) -> None:
         """Note a sample whose request is being scheduled: another listener may refuse it."""
@@ -163,7 +166,7 @@ class TreeFrontierScheduler(BaseScheduler):
             return request
         decision = None
         if self._crawl.leased < self._concurrency:
-            decision = self._session.next(self._availability(busy))
+            decision = self._steps.next(self._availability(busy))
         if decision is None:
             self._release_replaced()
             self._wake_when_a_host_is_free()
@@ -175,7 +178,10 @@ class TreeFrontierScheduler(BaseScheduler):
         return self._hand_out(row, request.replace(meta=meta | {LEASE: row}, errback=errback))
 
     def request_left_downloader(self, request: Request, spider: Spider) -> None:
-        self._slots.left(request.meta.get(LEASE, NO_PARENT))
+        row = request.meta.get(LEASE, NO_PARENT)
+        if seconds := self._slots.waited(row, monotonic()):
+            self._allotment.note_page(int(self._crawl.store["host"][row]), seconds)
+        self._slots.left(row)
 
     def _take_sample(self, row: int, request: Request) -> bool:
         """Ask the filter of the project for the request of a new sample, as Scrapy does now."""
@@ -200,18 +206,18 @@ class TreeFrontierScheduler(BaseScheduler):
             self._again.append(request)
             return True
         if url is None:
-            self._session.book(row, REDIRECT_NOT_HTTP)
+            self._steps.book(row, REDIRECT_NOT_HTTP)
             return False
         if url != current and self._crawl.store.is_refused(row, url):
-            self._session.book(row, REDIRECT_OUT_OF_SCOPE)
+            self._steps.book(row, REDIRECT_OUT_OF_SCOPE)
             return False
         if url != current and not self._crawl.owns(url):
-            self._session.book(row, self._crawl.redirect_away(row, url))
+            self._steps.book(row, self._crawl.redirect_away(row, url))
             return False
         is_again = not self._session.follows_all and request.dont_filter
-        moves = not self._repeats(request) and url != current and self._session.redirect(row, url)
+        moves = not self._repeats(request) and url != current and self._steps.redirect(row, url)
         if not moves and not is_again:  # else Scrapy follows it, for example to set a cookie
-            self._session.book(row, REDIRECT_CLOSED)
+            self._steps.book(row, REDIRECT_CLOSED)
             return False
         request.meta.pop("download_slot", None)  # the slot of the previous host
         self._again.append(request)
@@ -236,7 +242,7 @@ class TreeFrontierScheduler(BaseScheduler):
                 self._crawl.set_back(row)  # it would hold one of CONCURRENT_REQUESTS meanwhile
                 continue
             is_new = not self._crawl.store.hosts.is_known(host)
-            if host not in busy and not (is_new and self._asked_new() >= self._most_new):
+            if host not in busy and not (is_new and not self._has_room_for_new()):
                 return self._hand_out(row, request)
             self._again.append(request)
         return None
@@ -251,7 +257,7 @@ class TreeFrontierScheduler(BaseScheduler):
                 del self._out[row]
             elif not is_under_way(engine, request):
                 del self._out[row]
-                self._session.book(row, None)
+                self._steps.book(row, None)
 
     def _hand_out(self, row: int, request: Request) -> Request:
         if not self._session.follows_all:
@@ -274,26 +280,13 @@ class TreeFrontierScheduler(BaseScheduler):
             hosts = set(busy).difference(self._health.resting(now))
             soon = self._slots.soon_free(hosts, now)
         self._crawler.stats.set_value(WAITED, round(self._patience.waited, 1))
-        only_known = self._asked_new() + 1 > self._most_new
-        return Availability(busy, soon, only_known, patient, self._full_domains())
+        only_known = not self._has_room_for_new()
+        full = self._allotment.full_domains(self._health.resting(now))
+        slow = self._allotment.full_hosts(busy, now)  # not worth waiting for
+        return Availability([*{*busy, *slow}], soon, only_known, patient, full)
 
-    def _full_domains(self) -> list[int]:
-        """Return the domains that hold their share of the slots while others wait."""
-        store, hosts = self._crawl.store, self._crawl.store.hosts
-        held = Counter(hosts.domain(host) for host in self._slots.open_hosts())
-        full = [domain for domain, count in held.items() if count >= self._most_of_domain]
-        if not full or self._concurrency == 1:
-            return []
-        resting = [
-            host for host in self._health.resting(monotonic()) if hosts.domain(host) not in full
-        ]
-        others = store.pending - store.ledger.pending(full) - hosts.pending(resting)
-        return full if others > 0 else []
-
-    def _asked_new(self) -> int:
-        """Return how many requests wait for a host that has never answered."""
-        hosts = self._crawl.store.hosts
-        return sum(not hosts.is_known(host) for host in self._slots.open_hosts())
+    def _has_room_for_new(self) -> bool:
+        return self._allotment.has_room_for_new(monotonic())
 
     def _slot_of(self, name: str) -> Slot:
         """Return the downloader slot of a host as it is, or as it will be."""
@@ -324,7 +317,7 @@ class TreeFrontierScheduler(BaseScheduler):
         now, pending = monotonic(), self._crawl.store.pending
         until = self._health.until(now)
         idle = pending and not self._crawl.leased and self._slots.next_time() is None
-        hopes = not self._session.exhausted(now)  # else the crawl ends
+        hopes = not self._health.exhausted(self._crawl.leased, now)  # else the crawl ends
         if until is not None and idle and hopes and until != self._announced:
             self._announced = until
             logger.info(
@@ -354,9 +347,9 @@ class TreeFrontierScheduler(BaseScheduler):
             self._crawl.set_back(row)
             return None
         found, ours = failure_of(failure.value), self._session.follows_all
-        if found.kind == SHUTDOWN or (ours and self._session.set_back(row, found, monotonic())):
+        if found.kind == SHUTDOWN or (ours and self._steps.set_back(row, found, monotonic())):
             return None
-        self._session.book(row, found)
+        self._steps.book(row, found)
         if errback is not None or not ours:
             return failure if errback is None else errback(failure)  # Scrapy logs its own way
         level = logging.DEBUG if isinstance(failure.value, IgnoreRequest) else logging.INFO

@@ -31,7 +31,7 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.links.code import CODES, RaggedArray
-from tres_scrapy.page.kind import fingerprint
+from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.run_file import NAME

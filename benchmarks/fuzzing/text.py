@@ -19,7 +19,8 @@ from fuzzing.target import check_line
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.downloader.request import dump_request, load_sample
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
-from tres_scrapy.page.kind import LANES, Duplicates, fingerprint, is_soft_404
+from tres_scrapy.page.copies import LANES, Duplicates, fingerprint
+from tres_scrapy.page.kind import is_soft_404
 from tres_scrapy.page.language import decoded, encoding_of
 from tres_scrapy.page.text import MAX_TITLE_LENGTH, Page, read_page
 from tres_scrapy.topic.keyword import KeywordSet

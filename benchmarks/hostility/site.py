@@ -131,6 +131,7 @@ def crawl(
         result, log = Path(folder, "result.json"), Path(folder, "log.txt")
         seed = f"http://{attack.honest[0]}:{sites.port}/0"
         arguments = ["-a", "topic=food", "-a", f"seed={seed}", "-a", f"output={folder}/out.jsonl"]
+        arguments += ["-s", "TRES_CONTACT=me@example.org"]
         command = [sys.executable, "-m", "hostility.crawl", str(result), *arguments]
         environment = os.environ | {"PYTHONPATH": str(PROJECT / "benchmarks")}
         with log.open("wb") as errors:

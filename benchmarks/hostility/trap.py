@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from html import unescape
+from itertools import pairwise
 from random import Random
 from typing import Final
 from urllib.parse import urljoin, urlsplit
@@ -14,10 +15,12 @@ from urllib.parse import urljoin, urlsplit
 from tres_scrapy.lab.webs.web import HTML, TEXT, Answer, Web
 
 KINDS: Final = ("host", "subdomains", "domains")
+TEXTS: Final = ("pieces", "words", "chain", "names")
 MARK: Final = "snare"  # in the name of each host of a trap
 LESSONS: Final = 30  # relevant pages that a trap learns its words from
 SEARCHED: Final = 600  # pages looked at for them, at most
 WORDS: Final = 250  # of a page
+INVENTED: Final = 0.2
 LINKS: Final = 20  # of a page
 TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 HREF = re.compile(r'href="?([^"\s>]+)')
@@ -27,18 +30,24 @@ class TrappedWeb:
     """Another web, of whose pages a share links to a trap.
 
     The trap has one host, endless subdomains or endless domains. Its pages have the words of
-    relevant pages in another order, and none is relevant. The same `seed` gives the same trap.
+    relevant pages, and none is relevant: in pieces of eight words ("pieces"), in any order
+    ("words"), each after one that it follows on a relevant page ("chain"), or in any order and a
+    fifth of them words that no page has ("names"). The same `seed` gives the same trap.
     """
 
-    def __init__(self, web: Web, kind: str, share: float, *, seed: int = 0) -> None:
-        self.name = f"{web.name}-{kind}-{share:g}"
+    def __init__(
+        self, web: Web, kind: str, share: float, *, text: str = "pieces", seed: int = 0
+    ) -> None:
+        self.name = f"{web.name}-{kind}-{share:g}-{text}"
         self.seeds, self.search, self.https = web.seeds, web.search, web.https
         self.labelled, self.notes = web.labelled, web.notes
         self._web = web
         self._kind = kind
         self._share = share
         self._seed = seed
-        self._sentences: list[str] = []
+        self._text = text
+        self._words: list[str] = []
+        self._next: dict[str, list[str]] = {}
 
     def answer(self, url: str) -> Answer:
         """Return a page of the trap, or that of the web, perhaps with a link to the trap."""
@@ -61,11 +70,11 @@ class TrappedWeb:
 
     def _page(self, url: str) -> str:
         draw = self._draw(url)
-        text = " ".join(draw.choice(self._known()) for _ in range(WORDS // 8))
         links = "".join(f"<li>{self._link(draw, url)}</li>" for _ in range(LINKS))
+        title, head = (self._phrase(draw, 8).capitalize() for _ in range(2))
         return (
-            f"<html lang=en><head><title>{self._phrase(draw)}</title></head><body>"
-            f"<h1>{self._phrase(draw)}</h1><p>{text}</p><ul>{links}</ul></body></html>"
+            f"<html lang=en><head><title>{title}</title></head><body>"
+            f"<h1>{head}</h1><p>{self._phrase(draw, WORDS)}</p><ul>{links}</ul></body></html>"
         )
 
     def _link(self, draw: Random, source: str = "") -> str:
@@ -77,19 +86,31 @@ class TrappedWeb:
         }[self._kind]
         if source and self._kind == "domains" and draw.random() < 0.5:  # half stay on the domain
             host = urlsplit(source).hostname or host
-        phrase = self._phrase(draw)
+        phrase = self._phrase(draw, 8).capitalize()
         path = re.sub(r"\W+", "-", phrase.lower()).strip("-")
         return f'<a href="http://{host}/{path}-{number:x}">{phrase}</a>'
 
-    def _phrase(self, draw: Random) -> str:
-        return draw.choice(self._known()).capitalize()
+    def _phrase(self, draw: Random, count: int) -> str:
+        """Return a text of so many words."""
+        known = self._known()
+        if self._text == "pieces":
+            places = (draw.randrange(len(known) // 8) * 8 for _ in range(-(-count // 8)))
+            return " ".join(word for place in places for word in known[place : place + 8])
+        words = [draw.choice(known)]
+        while len(words) < count:
+            if self._text == "names" and draw.random() < INVENTED:
+                words.append("".join(draw.choices("abcdefghilmnoprstu", k=7)))
+            else:
+                words.append(draw.choice(self._next[words[-1]] if self._text == "chain" else known))
+        return " ".join(words)
 
     def _known(self) -> list[str]:
-        """Return pieces of eight words of relevant pages."""
-        if not self._sentences:
-            words = [word for text in self._lessons() for word in text.split()]
-            self._sentences = [" ".join(words[i : i + 8]) for i in range(0, len(words), 8)]
-        return self._sentences
+        """Return the words of relevant pages, one after the other."""
+        if not self._words:
+            self._words = [word for text in self._lessons() for word in text.split()]
+            for word, after in pairwise([*self._words, self._words[0]]):
+                self._next.setdefault(word, []).append(after)
+        return self._words
 
     def _lessons(self) -> Iterator[str]:
         """Yield the texts of the first relevant pages that links lead to."""

@@ -9,7 +9,7 @@ from judged import told
 from recorded_run import META, crawl_of, steps
 from soup import FOOD, OTHER, lines_of
 
-from tres_scrapy.page.kind import fingerprint
+from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.text import read_page
 from tres_scrapy.run.writer import Writer
 from tres_scrapy.topic.explanation import topic_reason
@@ -72,6 +72,24 @@ def test_replies_become_answers(run, capsys, monkeypatch):
     assert list(answers.values()) == [True, False]
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert not any(url in call(capsys, "answer", run)[1] for url in answers)
+
+
+@pytest.mark.slow
+def test_program_answers_for_a_finished_crawl(run, capsys, monkeypatch, loaded_python):
+    function = "def judge(pages):\n    return [('soup' in page.text, 'a word') for page in pages]\n"
+    (run.parent / "own_answers.py").write_text(function, encoding="utf-8")
+    monkeypatch.syspath_prepend(run.parent)
+    code, said, _ = call(capsys, "answer", run, "--answerer", "own_answers:judge")
+    assert code == 0
+    assert "2 questions: 1 yes, 1 no" in said
+    assert "learned from 12 pages and 2 answers" in said
+    answers, _ = read_answers(run.with_suffix(".topic") / "answers.txt")
+    assert set(answers.values()) == {False, True}
+    assert "question" not in call(capsys, "answer", run, "--answerer", "own_answers:judge")[1]
+    code, *_ = call(capsys, "answer", run, "--answerer", "no_such_module:f")
+    assert "there is no module 'no_such_module'" in str(code)
+    code, *_ = call(capsys, "answer", run, "--answerer", "maybe")
+    assert "must be http, program COMMAND or" in str(code)
 
 
 def test_answers_by_options(run, capsys):

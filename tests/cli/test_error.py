@@ -3,7 +3,7 @@
 import pytest
 from conftest import command
 
-from tres_scrapy.cli import report
+from tres_scrapy.report import record_path
 from tres_scrapy.url.message import TresError
 
 FILES = {
@@ -85,7 +85,7 @@ def test_bug_is_a_traceback(bug, monkeypatch):
     def find(place):
         raise bug("an array has the wrong shape")
 
-    monkeypatch.setattr(report, "find_record", find)
+    monkeypatch.setattr(record_path, "find_record", find)
     with pytest.raises(bug) as error:
         command("report", "food.run")
     assert not isinstance(error.value, TresError)

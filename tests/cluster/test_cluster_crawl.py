@@ -1,5 +1,6 @@
 """Crawls in shards that lose their disks, and options that shards do not know."""
 
+import json
 import os
 import shutil
 import signal
@@ -16,8 +17,10 @@ from sharded_process import (
     urls_of,
     words,
 )
-from soup import lines_of
+from soup import FOOD, lines_of, link
+from verifier import Site
 
+from tres_scrapy.downloader.key_folder import KeyFolder
 from tres_scrapy.url.canonical import domain_of
 
 pytest.importorskip("ray", reason="needs the extra cluster")
@@ -52,6 +55,26 @@ def test_crawl_goes_on_without_its_disks(tmp_path):
     domains = Counter(domain_of(url) for url, _ in booked_pages(job))  # after redirects
     assert domains.total() == 140
     assert max(domains.values()) <= 5
+
+
+def test_every_shard_signs(tmp_path, pages):
+    """Both own a domain; the key is in no file but its own."""
+    folder = KeyFolder(tmp_path / "identity")
+    key = folder.add("https://crawler.test")
+    links = "".join(link(f"http://{host}.test/", "soup") for host in "abcdefgh")
+    for host in "abcdefgh":
+        pages.add(f"http://{host}.test/", FOOD + links)
+    more = "--web-proxy", f"http://127.0.0.1:{pages.port}", "--identity", "identity/" + key.name
+    ended(ShardedCrawl(tmp_path, *words("http://a.test/", *more, pages=8)))
+    site = Site(**{"crawler.test": folder.directory.read_bytes()})
+    for url, headers in pages.heads:
+        site.check(url, headers)
+    for shard in (0, 1):
+        assert lines_of(tmp_path / "job" / f"shard-{shard}" / "pages.jsonl")
+    secret = json.loads(key.read_text())["d"].encode()
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path != key]
+    assert written
+    assert not [path for path in written if secret in path.read_bytes()]
 
 
 def test_one_shard_learns_by_itself(tmp_path):

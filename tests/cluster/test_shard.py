@@ -116,7 +116,7 @@ class World:
             stop=self.stopped.append,
             listeners=[],
             output=Path("pages.jsonl"),
-            exhausted=lambda now: False,
+            health=SimpleNamespace(exhausted=lambda leased, now: False),
         )
         crawler = SimpleNamespace(engine=None, settings=Settings(), signals=SignalManager())
         crawler.get_extension = lambda kind: session
@@ -302,8 +302,8 @@ def test_batches_stay_until_they_are_durable(monkeypatch):
         epoch=7,
         age=0.0,
         error="",
-        holds=lambda database: True,
-        take_if_due=lambda database, outbox, at_once: None,
+        holds=lambda journal: True,
+        is_due=lambda journal, at_once: False,
     )
     world = World(monkeypatch, snapshots=snapshots).open()
     assert world.job.outbox.epoch == 7

@@ -1,13 +1,19 @@
+import threading
 from contextlib import closing
 
 import pytest
 
 pytest.importorskip("fsspec", reason="needs the extra cluster")
-from tres_scrapy.cluster import shard_snapshot
+from tres_scrapy.cluster import snapshot as module
 from tres_scrapy.cluster.shard_journal import ShardJournal
-from tres_scrapy.cluster.shard_snapshot import ShardSnapshots, take_over
-from tres_scrapy.cluster.snapshot_store import OvertakenError, SnapshotFolder, begin_run
-from tres_scrapy.run.run_file import NAME, open_to_write
+from tres_scrapy.cluster.snapshot import (
+    OvertakenError,
+    ShardSnapshots,
+    SnapshotFolder,
+    begin_run,
+    take_over,
+)
+from tres_scrapy.run.run_file import NAME
 
 
 @pytest.fixture
@@ -27,12 +33,12 @@ def journal(tmp_path):
 
 @pytest.fixture
 def snapshots(tmp_path, folder, journal):
-    journal.note_lengths([tmp_path / "shard-0/pages.jsonl"])
     return ShardSnapshots(tmp_path / "shard-0", folder, 60)
 
 
 def begin(snapshots, journal, *, at_once=True):
-    snapshots.take_if_due(journal.database, journal.outbox, at_once=at_once)
+    if snapshots.is_due(journal, at_once=at_once):
+        snapshots.take(journal, [snapshots._folder / "pages.jsonl"])
 
 
 def take(snapshots, journal):
@@ -52,10 +58,10 @@ def test_batches_are_durable_after_a_snapshot(snapshots, journal):
     take(snapshots, journal)
     receive(journal, 2, 6)
     assert snapshots.durable(2) == 5
-    assert not snapshots.holds(journal.database)
+    assert not snapshots.holds(journal)
     take(snapshots, journal)
     assert snapshots.durable(2) == 6
-    assert snapshots.holds(journal.database)
+    assert snapshots.holds(journal)
 
 
 def test_snapshot_is_taken_when_it_is_due(snapshots, journal):
@@ -70,28 +76,40 @@ def test_snapshot_is_taken_when_it_is_due(snapshots, journal):
     begin(snapshots, journal, at_once=False)  # the next one is due in a minute
     begin(snapshots, journal)  # this state is held
     assert snapshots._thread is thread
-    assert snapshots.holds(journal.database)
+    assert snapshots.holds(journal)
 
 
 def test_what_comes_during_a_snapshot_may_be_lost(snapshots, journal, monkeypatch):
     receive(journal, 2, 5)
     with monkeypatch.context() as patch:
-        patch.setattr(snapshots, "_take", lambda database: receive(journal, 2, 6))
+        patch.setattr(snapshots, "_send", lambda *given: receive(journal, 2, 6))
         take(snapshots, journal)
     assert snapshots.durable(2) == 5
-    assert not snapshots.holds(journal.database)
+    assert not snapshots.holds(journal)
 
 
-def test_restored_shard_has_the_output_of_its_journal(snapshots, journal, folder, tmp_path):
-    output = tmp_path / "shard-0/pages.jsonl"
+def test_snapshot_is_of_the_moment_it_begins(snapshots, journal, folder, tmp_path, monkeypatch):
+    """The shard books pages and writes items while it is taken."""
+    output, begun, done = tmp_path / "shard-0/pages.jsonl", threading.Event(), threading.Event()
     output.write_text("a\n")
-    open_to_write(output.with_name(NAME)).close()
     journal.note("name", "value")
-    output.write_text("a\nb\n")  # its page is not booked yet
-    take(snapshots, journal)
+    send = snapshots._send
+
+    def wait_then_send(*given):
+        begun.set()
+        assert done.wait(20)
+        send(*given)
+
+    monkeypatch.setattr(snapshots, "_send", wait_then_send)
+    begin(snapshots, journal)
+    assert begun.wait(20)
+    output.write_text("a\nb\n")
+    journal.note("name", "later")
+    done.set()
+    snapshots.wait()
+    assert not snapshots.holds(journal)
     take_over(tmp_path / "new", SnapshotFolder(folder.url), lambda least: least + 1)
     assert (tmp_path / "new/pages.jsonl").read_text() == "a\n"
-    open_to_write(tmp_path / "new" / NAME).close()
     with closing(ShardJournal.open(tmp_path / "new", {})) as restored:
         assert restored.noted("name") == "value"
 
@@ -104,14 +122,14 @@ def test_last_snapshot_has_all_files(snapshots, journal, folder, tmp_path):
     snapshots.finish("today")
     snapshot = folder.latest()
     assert snapshot.run == "today"
-    assert snapshot.files.keys() == {NAME, *names}
-    assert not (tmp_path / "shard-0/snapshot.part").exists()
+    assert snapshot.sizes.keys() == {NAME, *names}
+    assert not list((tmp_path / "shard-0").glob("*.part"))
 
 
 def test_failed_snapshot_is_tried_again(snapshots, journal, folder, monkeypatch, caplog):
     receive(journal, 2, 5)
     with monkeypatch.context() as patch:
-        patch.setattr(shard_snapshot, "AGAIN", 0.0)
+        patch.setattr(module, "AGAIN", 0.0)
         patch.setattr(folder, "write", lambda *arguments: 1 / 0)
         take(snapshots, journal)
     assert "No snapshot, it is tried again in" in caplog.text

@@ -1,7 +1,7 @@
 import pytest
 
 pytest.importorskip("fsspec", reason="needs the extra cluster")
-from tres_scrapy.cluster.snapshot_store import (
+from tres_scrapy.cluster.snapshot import (
     BLOCK,
     OvertakenError,
     Snapshot,
@@ -36,6 +36,7 @@ def write(tmp_path):
 
     def snapshot(folder, data, size=None):
         (tmp_path / "file").write_bytes(data)
+        size = len(data) if size is None else size
         folder.write({"file": (tmp_path / "file", size)}, f"run {len(data)}")
 
     return snapshot
@@ -46,9 +47,8 @@ def fetched(folder, tmp_path, snapshot=None):
     return (tmp_path / "file").read_bytes()
 
 
-def blocks(tmp_path):
-    found = (tmp_path / "store/shard-0").iterdir()
-    return {path.name: path for path in found if not path.suffix}
+def stored(tmp_path, pattern="*"):
+    return sorted((tmp_path / "store/shard-0").glob(pattern))
 
 
 @pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, 2 * BLOCK + 5])
@@ -70,40 +70,32 @@ def test_file_that_became_shorter_is_refused(owner, write):
         write(owner(1), b"a", size=2)
 
 
-def test_unchanged_blocks_are_not_sent_again(owner, write, tmp_path):
+def test_older_snapshots_are_removed(owner, write, tmp_path):
     folder = owner(1)
-    write(folder, b"a" * BLOCK + b"b")
-    before = {name: path.stat().st_mtime_ns for name, path in blocks(tmp_path).items()}
-    write(folder, b"a" * BLOCK + b"bc")
-    after = {name: path.stat().st_mtime_ns for name, path in blocks(tmp_path).items()}
-    assert len(before) == len(after) == 2  # the old end is removed
-    assert len(before.items() & after.items()) == 1
-
-
-def test_next_owner_sends_only_what_is_new(owner, write, tmp_path):
-    write(owner(1), b"a" * BLOCK)
+    write(folder, b"a")
+    write(folder, b"b")
+    assert len(stored(tmp_path)) == 3  # the claim, the list and the file
     folder = owner(2)
-    folder.latest()
-    write(folder, b"a" * BLOCK + b"b")
-    assert {name.partition("-")[0] for name in blocks(tmp_path)} == {"0000000001", "0000000002"}
-    assert fetched(folder, tmp_path) == b"a" * BLOCK + b"b"
+    write(folder, b"c")
+    assert {path.name[:10] for path in stored(tmp_path)} == {"0000000002"}
+    assert fetched(folder, tmp_path) == b"c"
 
 
 def test_torn_snapshot_is_not_read(owner, write, tmp_path):
     folder = owner(1)
     write(folder, b"old")
-    (whole,) = (tmp_path / "store/shard-0").glob("*.snapshot")
+    (whole,) = stored(tmp_path, "*.snapshot")
     data = whole.read_bytes()
     for cut in range(len(data)):
         whole.with_name("0000000001-0000000002.snapshot").write_bytes(data[:cut])
         assert fetched(folder, tmp_path) == b"old"
 
 
-def test_damaged_block_is_noticed(owner, write, tmp_path):
+def test_torn_file_is_noticed(owner, write, tmp_path):
     write(owner(1), b"data")
-    for path in blocks(tmp_path).values():
-        path.write_bytes(b"dada")
-    with pytest.raises(TresError, match=r"shard-0 is damaged: block 0000000001-\w+$"):
+    (path,) = stored(tmp_path, "*-file")
+    path.write_bytes(b"dat")
+    with pytest.raises(TresError, match=r"shard-0 is damaged: 0000000001-.*-file$"):
         fetched(owner(2), tmp_path)
 
 
@@ -217,9 +209,12 @@ def test_file_of_another_program_is_refused(url, tmp_path, content):
         begin_run(url, {"topic": "food"}, "")
 
 
-def test_names_cannot_leave_their_folder(owner, write, tmp_path):
-    folder = owner(1)
-    write(folder, b"data")
-    files = {"../../file": folder.latest().files["file"]}
-    folder.fetch(Snapshot(1, files, ""), tmp_path)
-    assert (tmp_path / "file").read_bytes() == b"data"
+def test_names_cannot_leave_their_folder(owner, tmp_path):
+    """Anyone who can write to the storage can name a file ../../file."""
+    folder, inside = owner(1), tmp_path / "a/b"
+    place = tmp_path / "store/shard-0/x-../file"
+    place.parent.mkdir()
+    place.write_bytes(b"data")
+    inside.mkdir(parents=True)
+    folder.fetch(Snapshot(1, "x", {"../file": 4}, ""), inside)
+    assert [path.name for path in inside.iterdir()] == ["file"]

@@ -1,19 +1,21 @@
 """What is refused before a process starts."""
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("ray", reason="needs the extra cluster")
-from tres_scrapy.cluster import actor
+from tres_scrapy.cluster import actor, start
 from tres_scrapy.cluster.plan import Plan
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.snapshot_store import begin_run
+from tres_scrapy.cluster.snapshot import begin_run
 from tres_scrapy.cluster.start import Order, crawl
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.extensions.job import identity_of
+from tres_scrapy.downloader.key_folder import KeyFolder
+from tres_scrapy.run.identity import identity_of
 from tres_scrapy.url.message import TresError
 
 FOOD = {"topic": "food", "web": "synthetic"}
@@ -74,6 +76,25 @@ def test_missing_package_is_said_first(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="fields=markdown or date needs trafilatura: "):
         crawl(order)
     assert not (tmp_path / "job").exists()
+
+
+def test_key_of_others_is_refused(tmp_path):
+    key = KeyFolder(tmp_path).add("https://crawler.test")
+    key.chmod(0o644)
+    order = Order(tmp_path / "job", 2, arguments=FOOD | {"identity": str(key)})
+    with pytest.raises(TresError, match="chmod 600"):
+        crawl(order)
+    assert not (tmp_path / "job").exists()
+
+
+def test_plan_has_the_place_of_the_key_alone(tmp_path, monkeypatch):
+    """Shards run in other folders: the path is whole, and the key stays in its file."""
+    monkeypatch.chdir(tmp_path)
+    key = KeyFolder(Path("identity")).add("https://crawler.test")
+    order = Order(tmp_path / "job", 2, arguments=FOOD | {"identity": str(key)})
+    plan = start._plan(order, start._config_of(order), None)
+    assert plan.arguments["identity"] == str(tmp_path / key)
+    assert json.loads(key.read_text())["d"] not in str(plan)
 
 
 def test_jobdir_of_one_process_is_refused(tmp_path):

@@ -6,16 +6,18 @@ from contextlib import closing
 import pytest
 
 pytest.importorskip("fsspec", reason="needs the extra cluster")
-from tres_scrapy.cluster import shard_snapshot
+from tres_scrapy.cluster import snapshot as module
 from tres_scrapy.cluster.shard_journal import ShardJournal
-from tres_scrapy.cluster.shard_snapshot import (
+from tres_scrapy.cluster.snapshot import (
     EPOCHS,
+    OvertakenError,
     ShardSnapshots,
+    SnapshotFolder,
+    begin_run,
     epochs_of,
     gather,
     take_over,
 )
-from tres_scrapy.cluster.snapshot_store import OvertakenError, SnapshotFolder, begin_run
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError
 
@@ -167,7 +169,7 @@ def test_folder_without_its_epochs_has_no_journal(nodes, monkeypatch):
     nodes.snapshot()
     nodes.begin("b")
     with monkeypatch.context() as patch:
-        patch.setattr(shard_snapshot.shutil, "rmtree", lambda *_, **__: None)
+        patch.setattr(module.shutil, "rmtree", lambda *_, **__: None)
         with pytest.raises(OSError, match="not empty"):
             nodes.begin("a")
     assert not (nodes.disk("a") / NAME).exists()
@@ -226,7 +228,7 @@ def test_interrupted_restore_begins_again(nodes, monkeypatch):
     nodes.crawl(1)
     nodes.snapshot()
     with monkeypatch.context() as patch:
-        patch.setattr(shard_snapshot, "whole_file", lambda *arguments: 1 / 0)
+        patch.setattr(module, "whole_file", lambda *arguments: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             nodes.begin("b")
     assert not nodes.disk("b").exists()

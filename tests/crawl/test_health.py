@@ -53,6 +53,17 @@ def test_wish_of_the_host_is_bounded(asked, longest, pause):
     assert rest.until == pytest.approx(pause, rel=JITTER)
 
 
+@pytest.mark.parametrize("asked", [1.0, 15.0, 47.0])
+@pytest.mark.parametrize("status", [429, 503])
+def test_first_wish_is_kept_to_the_second(status, asked):
+    health, _ = health_of("http://a.test/", unreachable=0)
+    failure = Failure.of_status(status, asked)
+    assert health.note_failure(0, failure, 100.0).until == 100.0 + asked
+    assert (health.resting(99.9 + asked), health.resting(100.0 + asked)) == ([0], [])
+    again = health.note_failure(0, failure, 200.0).until - 200.0
+    assert again == pytest.approx(max(30.0, asked), rel=JITTER), "it fails after such a pause"
+
+
 def test_requests_sent_before_count_once():
     health, _ = health_of("http://a.test/", unreachable=0)
     rest = health.note_failure(0, SILENT, 0.0)

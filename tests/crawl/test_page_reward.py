@@ -1,3 +1,4 @@
+import random
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.crawl.failure import BAD_DOCUMENT, SOFT_404
 from tres_scrapy.crawl.verdict import Verdicts, reward_of
 from tres_scrapy.frontier.admission import Scope
-from tres_scrapy.page.kind import fingerprint
+from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.text import Page
 
 
@@ -15,12 +16,13 @@ def mark(text, url="http://a.test/"):
     return fingerprint(Page(url, "", text, ()))
 
 
+WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
 SOUP, STEW = mark("a soup of onions and bread"), mark("stew of beans with thyme", "http://b.test/")
 
 
-def of(verdicts, mark=SOUP, probability=0.9, scope=None, *, is_query=False, **fields):
+def of(verdicts, mark=SOUP, probability=0.9, scope=None, *, site=0, is_query=False, **fields):
     page = judged(False, mark=mark, **fields)._replace(probability=probability)
-    return verdicts.of(page, scope, is_query=is_query)
+    return verdicts.of(page, scope, site, is_query=is_query)
 
 
 @pytest.mark.parametrize(("probability", "relevant"), [(0.39, False), (0.4, True), (1.0, True)])
@@ -35,6 +37,19 @@ def test_copy_is_irrelevant():
     assert of(verdicts, STEW).relevant
 
 
+def test_page_put_together_from_other_sites_is_a_copy():
+    verdicts = Verdicts(0.4)
+    texts = [" ".join(random.Random(site).choices(WORDS, k=400)) for site in range(2)]
+    assert all(of(verdicts, mark(text), site=site).relevant for site, text in enumerate(texts))
+    pieces = mark(f"{texts[0][:900]} {texts[1][:900]}", "http://c.test/")
+    assert of(verdicts, pieces, site=2).is_copy
+    again = mark(f"{texts[0][900:]} {texts[0][:300]}", "http://a.test/2")
+    assert of(verdicts, again, site=0).relevant  # a site may repeat itself
+    is_copy, known = verdicts.compare(again, 0)
+    assert is_copy
+    assert known.is_stale
+
+
 def test_copy_may_count_like_any_page():
     verdicts = Verdicts(0.4, detect_copies=False)
     assert [of(verdicts).relevant for _ in range(2)] == [True] * 2
@@ -42,7 +57,7 @@ def test_copy_may_count_like_any_page():
 
 def test_pages_of_interrupted_crawl_have_copies():
     verdicts = Verdicts(0.4)
-    verdicts.remember([SOUP])
+    verdicts.compare(SOUP, 0)
     assert of(verdicts).is_copy
 
 
@@ -110,6 +125,6 @@ def test_page_in_another_language_earns_nothing():
     page = judged(False, mark=SOUP)._replace(probability=0.9)
     page = page._replace(page=replace(page.page, language="de"))
     scope = Scope.of(ScopeOptions(languages=("en",)))
-    foreign = Verdicts(0.5).of(page, scope, is_query=False)
+    foreign = Verdicts(0.5).of(page, scope, 0, is_query=False)
     assert foreign.on_topic
     assert not foreign.relevant

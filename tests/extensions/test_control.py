@@ -1,5 +1,6 @@
 """Steering a crawl; test_dashboard.py steers a crawl that is really running."""
 
+import json
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -61,8 +62,7 @@ def control_of(*urls, cap=None, limit=None, spider=None, job=None, **settings):
     """A control over a crawl of the seeds `urls`; return it with its crawler."""
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, make_policy("tres", store, PolicyInputs()), limit)
-    stats = SimpleNamespace(set_value=lambda name, value: None)
-    learner = CrawlSession(crawl, Judge(), stats)
+    learner = CrawlSession(crawl, Judge())
     crawler = SimpleNamespace(settings=Settings(settings), learner=learner, crawling=True)
     crawler.spider = spider or TresSpider()
     crawler.engine = Engine(crawler)
@@ -234,3 +234,58 @@ def test_requests_are_kept_in_jobdir():
     assert written == [B, Cap(9, 9)]
     with pytest.raises(ControlError, match=r"^JOBDIR cannot be written: the crawl stops$"):
         control.change_max("8")
+
+
+def test_distrusted_site_is_not_fetched_any_more():
+    notes = []
+    job = SimpleNamespace(
+        journal=SimpleNamespace(note=lambda *values: notes.append(values)),
+        write=lambda save, *values: save(*values) or True,
+    )
+    control, crawler = control_of(A)
+    crawl = crawler.learner.crawl
+    book(crawler, "http://good.org/")
+    own = {f"http://{name}.org/" for n in range(9) for name in (f"deep{n}.farm", f"new{n}")}
+    urls = {"http://farm.org/": [*sorted(own), "http://both.org/"]}
+    urls["http://good.org/"] = ["http://farm.org/", "http://both.org/"]
+    fetched = set()
+    while "http://farm.org/" not in fetched:
+        fetched.add(_fetch(crawl, urls))
+    assert (left := own - fetched)
+    crawler.learner.job = job
+    assert control.distrust(" Farm.org ").startswith("Nothing more of farm.org is fetched. To take")
+    assert json.loads(notes[0][1]) == [[], ["farm.org"]]
+    assert crawl.store.closure.is_closed("http://farm.org/never")
+    fetched.update(iter(lambda: _fetch(crawl, {}), None))
+    assert "http://both.org/" in fetched
+    assert not left & fetched
+
+
+def test_links_of_a_distrusted_page_under_way_are_not_taken():
+    control, crawler = control_of(A)
+    crawl = crawler.learner.crawl
+    book(crawler, f"{B}1", f"{B}2")
+    _fetch(crawl, {})
+    row = crawl.next().row
+    control.distrust("b.org")
+    actions = np.zeros((1, 3), dtype=np.float32)
+    crawl.book(row, judged(1.0), Outlinks(["http://c.org/"], [""], actions))
+    assert crawl.next() is None
+
+
+def test_site_that_was_not_fetched_is_not_distrusted():
+    control, _ = control_of(A)
+    with pytest.raises(ControlError, match=r"No page of 'b\.org' was fetched"):
+        control.distrust("b.org")
+
+
+def _fetch(crawl, links):
+    """Complete the next sample with the links of its URL; return the URL, None without one."""
+    decision = crawl.next()
+    if decision is None:
+        return None
+    url = crawl.store.url(decision.row)
+    outlinks = links.get(url, [])
+    actions = np.zeros((len(outlinks), 3), dtype=np.float32)
+    crawl.book(decision.row, judged(1.0), Outlinks(outlinks, outlinks, actions))
+    return url

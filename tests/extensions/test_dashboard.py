@@ -140,7 +140,7 @@ def test_what_is_no_request_is_refused(crawl, body):
     status, _, answer = crawl.ask("/control", "POST", body)
     assert status == 400
     assert json.loads(answer) == {
-        "error": '"do" must be one of pause, resume, stop, seed, max, yes, no'
+        "error": '"do" must be one of pause, resume, stop, seed, max, distrust, yes, no'
     }
     assert crawl.state()["status"] == "paused"
 

@@ -14,17 +14,17 @@ NAMES = ["pea", "leek", "beet", "corn", "kale", "okra", "fennel", "turnip"]
 HOSTS = [f"http://{name}.test/" for name in NAMES]
 NO_MORE_FILES = """
 import atexit, resource, runpy
-from tres_scrapy.extensions.session import CrawlSession
-book = CrawlSession.book
+from tres_scrapy.extensions.step import Steps
+book = Steps.book
 def exhaust(self, *arguments, **options):
     booked = book(self, *arguments, **options)
-    if self.crawl.pages > 1:  # by now all that is loaded when it is first used is there
+    if self._crawl.pages > 1:  # by now all that is loaded when it is first used is there
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
         # What torch does at exit may read files: its complaint would not be the crawl's.
         atexit.register(resource.setrlimit, resource.RLIMIT_NOFILE, (most, most))
     return booked
-CrawlSession.book = exhaust
+Steps.book = exhaust
 runpy.run_module("scrapy", run_name="__main__")
 """
 ONE_BAD_PAGE = """

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from scrapy import Field, Item
 
-from tres_scrapy.extensions.job import dump_item, load_item
+from tres_scrapy.items import dump_item, load_item
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.url.message import TresError
 

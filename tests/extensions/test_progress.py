@@ -1,5 +1,6 @@
 """What the progress line says while no requests are sent."""
 
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -33,7 +34,7 @@ def opened(monkeypatch, *, paused=False, offline=False, **settings):
     """Open a crawl that reports once, and return its progress."""
     monkeypatch.setattr(module, "create_looping_call", Loop)
     crawl = SimpleNamespace(limit=9, leased=0, waits=False, figures=lambda: FIGURES)
-    session = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=offline))
+    session = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=offline), listeners=[])
     crawler = SimpleNamespace(
         settings=Settings({"TRES_TOPIC": "food", **settings}),
         engine=SimpleNamespace(paused=paused),
@@ -66,8 +67,26 @@ def test_last_line_counts_from_this_start(caplog, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("agent", "web", "times"), [(USER_AGENT, "", 1), ("mine", "", 0), (USER_AGENT, "synthetic", 0)]
+    ("agent", "web", "times"),
+    [(USER_AGENT, "", 1), ("mine (+https://mine.test/)", "", 0), (USER_AGENT, "synthetic", 0)],
 )
 def test_missing_contact_is_named_once(caplog, monkeypatch, agent, web, times):
     opened(monkeypatch, USER_AGENT=agent, **({"TRES_WEB": web} if web else {}))
-    assert caplog.text.count("USER_AGENT has no contact: set your own") == times
+    assert caplog.text.count("USER_AGENT has no contact: add") == times
+
+
+def test_what_looks_wrong_is_said_once(caplog, monkeypatch):
+    progress = opened(monkeypatch)
+    session = progress._monitor.session
+    crawl, ledger = session.crawl, SimpleNamespace(relevant_domains=1)
+    crawl.counts, crawl.store = Counter(), SimpleNamespace(ledger=ledger)
+    for pages, relevant in ((19, 0), (20, 1), (21, 1), (60, 12), (61, 13)):
+        crawl.pages, crawl.relevant = pages, relevant
+        for listener in session.listeners:
+            listener(None)
+    assert [line for line in caplog.messages if "contact" not in line] == [
+        "Hardly a page fits: 1 of 20 pages is relevant; the seed may be off topic: give another "
+        "one",
+        "All 12 relevant pages are of one site, which may not be the topic: give seeds of other "
+        "sites, or lower -a max_per_domain=",
+    ]

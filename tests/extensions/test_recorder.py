@@ -108,9 +108,9 @@ def test_unwritable_record_does_not_stop_crawl(caplog, tmp_path):
     writer.journal.database.execute("PRAGMA query_only = ON")
     writer.flush = partial(writer.flush, last=True)
     recorder._writer = writer
-    recorder._flush()
+    recorder.flush()
     recorder.booked(None)
-    recorder._flush()
+    recorder.flush()
     recorder.engine_stopped()
     assert caplog.text.count("attempt to write a readonly database") == 1
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):

@@ -149,7 +149,7 @@ def test_live_line_is_not_of_a_shard(monkeypatch, shards):
         pytest.importorskip("tres_scrapy.cluster", reason="has the settings of shards")
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, make_policy("tres", store, PolicyInputs()))
-    learner = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=False))
+    learner = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=False), listeners=[])
     crawler = SimpleNamespace(
         settings=Settings({"TRES_PROGRESS_INTERVAL": 0, "TRES_SHARDS": shards}),
         signals=SimpleNamespace(connect=lambda *args, **kwargs: None),

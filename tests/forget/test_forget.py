@@ -16,7 +16,8 @@ from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.forget import forgetting
 from tres_scrapy.forget.file import forget_lines, forget_records, forget_table
 from tres_scrapy.forget.forgetting import forget, wanted_of
-from tres_scrapy.frontier.ledger import DomainLedger, host_of
+from tres_scrapy.frontier.host import host_of
+from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.database import Access

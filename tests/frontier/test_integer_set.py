@@ -25,7 +25,7 @@ def test_is_a_set(newest, parts):
             assert sorted(new) == sorted(set(part) - slow)
             slow |= set(part)
             assert len(numbers) == len(slow)
-            assert sorted(numbers) == sorted(slow)
+            assert sorted(numbers.values().tolist()) == sorted(slow)
 
 
 def test_integer_set_saves_memory():

@@ -180,3 +180,26 @@ def test_progress_is_short_in_a_terminal():
         "0.0 pages/s",
         "frontier 70",
     ]
+
+
+@pytest.mark.parametrize(
+    ("pages", "relevant", "domains", "bound", "warned"),
+    [
+        (19, 0, 0, 0, []),
+        (20, 0, 0, 0, ["Hardly a page fits: 0 of 20 pages are relevant"]),
+        (20, 2, 1, 0, []),
+        (60, 11, 1, 0, []),
+        (60, 12, 1, 0, ["All 12 relevant pages are of one site"]),
+        (60, 12, 2, 0, []),
+        (60, 12, 1, 3, []),  # only links to that site were allowed
+        (400, 14, 1, 0, ["Hardly a page fits", "All 14 relevant pages are of one site"]),
+    ],
+)
+def test_crawl_that_looks_wrong_is_warned_of(pages, relevant, domains, bound, warned):
+    figures = {"pages": pages, "relevant_pages": relevant, "relevant_domains": domains}
+    halves = {name: value // 2 for name, value in figures.items()}
+    rest = {name: value - halves[name] for name, value in figures.items()}
+    rest["out_of_scope/allowed_domains"] = bound
+    found = CrawlState({0: halves, 1: rest}, count=2).warnings()
+    assert len(found) == len(warned)
+    assert all(text.startswith(each) for text, each in zip(found, warned, strict=True))

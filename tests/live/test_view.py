@@ -74,7 +74,7 @@ def test_state_sends_only_new_pages(view):
     more = json.loads(view.state({}, PAGES - 2))
     assert [page["step"] for page in more["recent"]] == [PAGES, PAGES - 1]
     nothing = json.loads(view.state({}, PAGES))
-    assert nothing == {"recent": [], "step": PAGES, "asked": 0}
+    assert nothing == {"recent": [], "step": PAGES, "asked": 0, "holder": None}
 
 
 def found(view, words, before=-1):

@@ -37,7 +37,7 @@ def desk(tmp_path, run):
     pages = [PageWords(f"http://p.test/{i}", "a tea", "leaf", {}) for i in range(3)]
     for number, page in enumerate(pages):
         folder.add_page(number, str(number), page)
-    folder.write_questions((page, 0.5) for page in pages)
+    folder.write_questions((page, 0.5, "best") for page in pages)
     return Desk(Workplace(tmp_path / "runs", most_pages=500))
 
 

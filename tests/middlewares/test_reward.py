@@ -19,7 +19,8 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import silent
 from tres_scrapy.middlewares.reward import RewardMiddleware
-from tres_scrapy.page.kind import fingerprint, is_soft_404
+from tres_scrapy.page.copies import fingerprint
+from tres_scrapy.page.kind import is_soft_404
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic.judge_process import WorkerError
 from tres_scrapy.topic.pack import Judged
@@ -69,6 +70,9 @@ class SeenUrls:
     def log(self, request):
         pass
 
+    def remember(self, urls):
+        self.seen.update(urls)
+
 
 def leased_page(
     follow_every_link,
@@ -85,12 +89,11 @@ def leased_page(
     learner = CrawlSession(
         crawl,
         judge or Judge(),
-        SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None),
         follows_all=follow_every_link,
         dupefilter=SeenUrls(),
         **options,
     )
-    assert learner.add_seed(url, Request(url, errback=errback))
+    assert learner.steps.add_seed(url, Request(url, errback=errback))
     row = crawl.next().row
     request = Request(url, meta={LEASE: row})
     response = response_class(url, status=status, body=b"text", request=request)
@@ -216,8 +219,9 @@ def test_failed_fetch_is_booked(options, kind):
 @pytest.mark.parametrize("status", [200, 404])
 def test_unsaved_page_gives_no_items(status):
     """A resumed crawl fetches the page again: its items would be there twice."""
-    middleware, _, response = leased_page(follow_every_link=False, status=status)
-    middleware._session.job = Mock(**{"book.return_value": False})
+    job = Mock(**{f"{name}.return_value": {} for name in ("requests", "rests")})
+    job.book.return_value = job.failed = False
+    middleware, _, response = leased_page(follow_every_link=False, status=status, job=job)
 
     async def outputs():
         yield {"name": "soup"}
@@ -361,7 +365,7 @@ def test_repeated_link_is_no_seed():
 
 def seed(middleware, url, **options):
     """Add a request that comes from no page to the frontier."""
-    return middleware._session.add_seed(url, Request(url, **options))
+    return middleware._session.steps.add_seed(url, Request(url, **options))
 
 
 def test_chained_error_books_page_once():

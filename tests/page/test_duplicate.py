@@ -9,7 +9,7 @@ from conftest import DATA
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.page.kind import (
+from tres_scrapy.page.copies import (
     LANES,
     MAX_DIFFERENCE,
     MAX_DIFFERENCE_AT_ADDRESS,

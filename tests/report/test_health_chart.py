@@ -1,6 +1,6 @@
-from tres_scrapy.extensions.recorder import resident_memory
 from tres_scrapy.report.crawl_chart import KINDS, MIB, errors_chart, memory_chart
 from tres_scrapy.run.run_file import HealthPoint
+from tres_scrapy.run.writer import resident_memory
 
 HEALTH = [
     HealthPoint(0.0, 100 * MIB, {"200": 8, "404": 2}),

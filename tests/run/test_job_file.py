@@ -6,7 +6,7 @@ import pytest
 
 from tres_scrapy.config.config import Config, ShardOptions, WordOptions
 from tres_scrapy.config.offline import WebOptions
-from tres_scrapy.extensions.job import identity_of
+from tres_scrapy.run.identity import identity_of
 from tres_scrapy.run.job_file import open_database
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.run_file import NAME, SCHEMA, open_to_read

@@ -23,13 +23,14 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import POLICIES, make_policy
 from tres_scrapy.crawl.scout import Scout
-from tres_scrapy.extensions.job import Job, now
+from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run import recovery
+from tres_scrapy.run.identity import now
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import items, marks, recover
 from tres_scrapy.run.run_file import NAME
@@ -193,7 +194,10 @@ def visits_of(ledger):
 
 
 def links_of(ledger):
-    return sorted((ledger.names[link >> 32], ledger.names[link % 2**32]) for link in ledger._links)
+    return sorted(
+        (ledger.names[link >> 32], ledger.names[link % 2**32])
+        for link in ledger.links.values().tolist()
+    )
 
 
 def frontier_of(crawl):

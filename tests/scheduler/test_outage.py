@@ -17,7 +17,7 @@ from tres_scrapy import scheduler as module
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import host_of
+from tres_scrapy.frontier.host import host_of
 
 TIMEOUT = 30.0
 GONE = DownloadConnectionRefusedError("refused")
@@ -80,7 +80,7 @@ class World:
         self.asked[host].append(self.now)
         fault = self.fault(host, path, self.now)
         if fault is None:
-            self.learner.response_downloaded(Response(request.url), request)
+            self.learner.steps.note_answer(Response(request.url), request)
             self.scheduler.request_left_downloader(request, spider=None)
             self.book(request.meta[LEASE], host, path)
         elif fault is SILENT:
@@ -197,7 +197,7 @@ def test_busy_seed_is_asked_again(monkeypatch):
     assert world.now < 600
 
 
-def test_silent_hosts_share_few_slots(monkeypatch):
+def test_silent_hosts_leave_slots_to_others(monkeypatch):
     world = World(
         monkeypatch, lambda host, *_: SILENT if host != "h9.test" else None, hosts=30, pages=400
     )
@@ -210,13 +210,13 @@ def test_silent_hosts_share_few_slots(monkeypatch):
         elif world.under_way:
             world.now = world.under_way[0][0]
             world.fail(world.under_way.pop(0)[1], SILENT)
-    assert most == 4
+    assert most <= 12  # of 16
 
 
 def test_redirect_to_resting_host_holds_no_slot(monkeypatch):
     world = World(monkeypatch, lambda host, *_: (503, 60) if host == "h1.test" else None, hosts=2)
     first, second = world.scheduler.next_request(), world.scheduler.next_request()
-    world.learner.response_downloaded(Response(first.url), first)
+    world.learner.steps.note_answer(Response(first.url), first)
     world.answer(second)
     assert world.scheduler.enqueue_request(redirected(first, "http://h1.test/new"))
     assert world.scheduler.next_request() is None
@@ -233,7 +233,7 @@ def test_page_judged_late_proves_no_health(monkeypatch):
     world.answer(world.scheduler.next_request())
     first, second = (world.scheduler.next_request() for _ in range(2))
     assert second is None, "one request of a host at a time"
-    world.learner.response_downloaded(Response(first.url), first)
+    world.learner.steps.note_answer(Response(first.url), first)
     world.scheduler.request_left_downloader(first, spider=None)
     fault["now"] = GONE
     world.answer(world.scheduler.next_request())

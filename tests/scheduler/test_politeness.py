@@ -37,12 +37,12 @@ CLOCK_IS_SET = """
 import time
 real, set_by = time.time, [0]
 time.time = lambda: real() + set_by[0]
-from tres_scrapy.extensions.session import CrawlSession
-book = CrawlSession.book
+from tres_scrapy.extensions.step import Steps
+book = Steps.book
 def set_clock(self, *arguments, **options):
     set_by[0] += {days} * 86400
     return book(self, *arguments, **options)
-CrawlSession.book = set_clock
+Steps.book = set_clock
 """
 
 

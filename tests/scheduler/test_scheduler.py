@@ -1,5 +1,5 @@
 from types import SimpleNamespace
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, Mock, call
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
 from tres_scrapy.downloader.delay import SharedAddresses
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
-from tres_scrapy.extensions import session as learner_module
+from tres_scrapy.extensions import step as step_module
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -76,7 +76,15 @@ def fail(request, error):
 
 
 def scheduler_of(
-    *urls, slots=None, cap=None, limit=None, shared=None, rest=ALL_NEW, follows_all=True, **settings
+    *urls,
+    slots=None,
+    cap=None,
+    limit=None,
+    shared=None,
+    rest=ALL_NEW,
+    follows_all=True,
+    job=None,
+    **settings,
 ):
     """A scheduler over the seeds `urls`; `slots` are the downloader's, by host."""
     stats = SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None)
@@ -95,12 +103,18 @@ def scheduler_of(
     )
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, UniformPolicy(store), limit)
-    learner = CrawlSession(crawl, Judge(), stats, rest=rest, follows_all=follows_all)
+    learner = CrawlSession(crawl, Judge(), rest=rest, follows_all=follows_all, job=job)
     scheduler = TreeFrontierScheduler(crawler, learner, own_queue(crawler), shared)
     scheduler.open(None)
     for url in urls:
         assert scheduler.enqueue_request(Request(url))
     return scheduler, crawl
+
+
+def a_job():
+    """A job that saves everything."""
+    kept = {f"{name}.return_value": {} for name in ("requests", "rests")}
+    return Mock(failed=False, **kept, **{"write.return_value": True})
 
 
 def slot(delay=0.0, concurrency=1, lastseen=0.0, jitter=0.0):
@@ -362,14 +376,12 @@ def test_redirect_changes_the_slot(clock):
 
 @pytest.mark.parametrize("works", [True, False])
 def test_redirect_is_saved_before_it_is_sent(clock, works):
-    scheduler, _ = scheduler_of("http://a.test/")
-    request, saved = scheduler.next_request(), []
-    scheduler._session.job = SimpleNamespace(
-        journal=SimpleNamespace(redirect=lambda crawl, row: saved.append(crawl.store.url(row))),
-        write=lambda save, *given: save(*given) or works,
-        book=lambda *_, **__: False,
-        failed=not works,
-    )
+    saved, job = [], a_job()
+    job.journal.redirect = lambda crawl, row: saved.append(crawl.store.url(row))
+    scheduler, _ = scheduler_of("http://a.test/", job=job)
+    request = scheduler.next_request()
+    job.write = lambda save, *given: save(*given) or works
+    job.book.return_value, job.failed = False, not works
     scheduler.enqueue_request(redirected(request, "http://b.test/"))
     assert saved == ["http://b.test/"]
     assert urls_of(scheduler) == ["http://b.test/"] * works
@@ -390,23 +402,23 @@ def test_own_request_keeps_its_secrets_at_its_host(clock):
 @pytest.mark.parametrize("held", [True, False])
 def test_interrupted_fetch_stays_first_in_journal(clock, held):
     """Its slot of MAX is kept until its page is booked, also in the next resumed crawl."""
-    scheduler, crawl = scheduler_of("http://a.test/")
-    learner, removed = scheduler._session, []
+    job = a_job()
+    scheduler, crawl = scheduler_of("http://a.test/", job=job)
     crawl.store.hold([0] if held else [])
     row = scheduler.next_request().meta[LEASE]
-    journal = SimpleNamespace(set_back=removed.append)
-    learner.job = SimpleNamespace(journal=journal, write=lambda save, row: save(row))
-    assert learner.set_back(row, Failure("http_503", passes=True), clock.now)
-    assert removed == [0] * (not held)
+    job.write = Mock()
+    steps = scheduler._session.steps
+    assert steps.set_back(row, Failure("http_503", passes=True), clock.now)
+    assert job.write.call_args_list == [call(job.journal.set_back, row)] * (not held)
 
 
 def test_host_of_fatal_page_rests(clock, monkeypatch):
     """Its pages cannot end the process that judges pages one after the other."""
-    monkeypatch.setattr(learner_module, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(step_module, "monotonic", lambda: clock.now)
     scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2")
     first = scheduler.next_request()
     scheduler.request_left_downloader(first, spider=None)
-    scheduler._session.book(first.meta[LEASE], JUDGE_ENDED)
+    scheduler._session.steps.book(first.meta[LEASE], JUDGE_ENDED)
     assert crawl.failures == {"judge_error": 1}
     clock.now += 59
     assert scheduler.next_request() is None
@@ -416,11 +428,11 @@ def test_host_of_fatal_page_rests(clock, monkeypatch):
 
 @pytest.mark.parametrize(("kind", "rests"), [("wall_challenge", True), ("wall_login", False)])
 def test_host_of_challenge_rests(clock, monkeypatch, kind, rests):
-    monkeypatch.setattr(learner_module, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(step_module, "monotonic", lambda: clock.now)
     scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2")
     first = scheduler.next_request()
     scheduler.request_left_downloader(first, spider=None)
-    scheduler._session.book(first.meta[LEASE], Failure.of_wall(kind))
+    scheduler._session.steps.book(first.meta[LEASE], Failure.of_wall(kind))
     assert crawl.failures == {kind: 1}
     clock.now += 59
     assert (scheduler.next_request() is None) == rests

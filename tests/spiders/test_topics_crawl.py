@@ -5,7 +5,7 @@ import csv
 from soup import FOOD, OTHER, lines_of, link
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.extensions.job import identity_of
+from tres_scrapy.run.identity import identity_of
 
 SPORT = (
     "<title>Cup final</title><p>The striker scored the winning goal in the football match: the "

@@ -1,6 +1,8 @@
 """Crawls of a new topic, from a file of keywords."""
 
+import csv
 import json
+import re
 import sqlite3
 from contextlib import closing
 
@@ -8,7 +10,10 @@ import pytest
 from conftest import served
 from soup import FOOD, OTHER, lines_of, link
 
+from tres_scrapy.export.run_export import pages_of
+from tres_scrapy.export.topic_view import topic_view
 from tres_scrapy.frontier.store import REVISED
+from tres_scrapy.report.record import Record
 from tres_scrapy.run.journal import DESCRIBED
 from tres_scrapy.run.run_file import NAME
 
@@ -106,6 +111,103 @@ def test_answers_are_read_during_the_crawl(scrapy, soups, tmp_path):
     assert not asked & {line.split()[1] for line in lines}
 
 
+def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("yes http://h2.test/\nno http://h3.test/\n", encoding="utf-8")
+    feed = tmp_path / "feed.jsonl"
+    more = ("-a", f"answers={answers}", "-a", "csv=1", "-a", "retract=1", "-o", str(feed))
+    command = arguments_in(tmp_path, *more)
+    output = tmp_path / "items.jsonl"
+    for number in ("[1-9]", "0"):  # the second time, nothing is left to fetch or to change
+        process = scrapy(*command, pages=soups)
+        assert process.returncode == 0, process.stderr
+        with Record(tmp_path / "job" / NAME) as record:
+            view = topic_view(record, print)
+            expected = sorted(page["url"] for page in pages_of(record, view=view))
+        assert found_in(tmp_path) == expected
+        said = rf"\({number} of them found relevant at the end, {number} taken out\)"
+        assert re.search(f"Wrote {len(expected)} relevant pages to {output} {said}", process.stderr)
+        assert "http://h2.test/" in expected
+        assert "http://h3.test/" not in expected
+        with output.with_suffix(".csv").open(encoding="utf-8") as lines:
+            assert sorted(row["url"] for row in csv.DictReader(lines)) == expected
+        items = [(item["url"], "retracted" in item) for item in lines_of(feed)]
+        assert len(set(items)) == len(items)
+        retracted = {url for url, is_retracted in items if is_retracted}
+        assert "http://h3.test/" in retracted
+        assert {url for url, _ in items} - retracted == {*expected}
+
+
+DROPPING = """
+import runpy
+from scrapy.exceptions import DropItem
+from tres_scrapy.export.known import NewnessPipeline
+from tres_scrapy.export import late_item
+from tres_scrapy import addon
+class Dropping(NewnessPipeline):
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(None)
+    def process_item(self, item):
+        if item.url == "http://h2.test/":
+            raise DropItem("unwanted")
+        return item
+addon.CRAWLING["ITEM_PIPELINES"][Dropping] = 100
+runpy.run_module("scrapy", run_name="__main__")
+"""
+
+
+def test_late_page_that_a_pipeline_drops_stays_out(scrapy, soups, tmp_path):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("yes http://h2.test/\n", encoding="utf-8")
+    command = arguments_in(tmp_path, "-a", f"answers={answers}")
+    process = scrapy(*command, pages=soups, program=("-c", DROPPING))
+    assert process.returncode == 0, process.stderr
+    with Record(tmp_path / "job" / NAME) as record:
+        expected = {page["url"] for page in pages_of(record, view=topic_view(record, print))}
+    assert "http://h2.test/" in expected
+    assert found_in(tmp_path) == sorted(expected - {"http://h2.test/"})
+
+
+SENDING = """
+import os, runpy
+from tres_scrapy.export.output_file import JsonLinesPipeline
+hold, process = JsonLinesPipeline.hold, JsonLinesPipeline.process_item
+def held(self, urls):
+    self.late = set(urls)
+    hold(self, urls)
+def processed(self, item):
+    if item.url in getattr(self, "late", ()):
+        os.kill(os.getpid(), 9)
+    return process(self, item)
+JsonLinesPipeline.hold, JsonLinesPipeline.process_item = held, processed
+runpy.run_module("scrapy", run_name="__main__")
+"""
+
+
+def test_kill_while_late_pages_leave_loses_none(scrapy, soups, tmp_path):
+    answers, feed = tmp_path / "answers.txt", tmp_path / "feed.jsonl"
+    answers.write_text("yes http://h2.test/\n", encoding="utf-8")
+    command = arguments_in(tmp_path, "-a", f"answers={answers}", "-o", str(feed))
+    killed = scrapy(*command, pages=soups, program=("-c", SENDING))
+    assert killed.returncode == -9, killed.stderr
+    assert "http://h2.test/" not in found_in(tmp_path)
+    resumed = scrapy(*command, pages=soups)
+    assert resumed.returncode == 0, resumed.stderr
+    for file in (tmp_path / "items.jsonl", feed):
+        assert [item["url"] for item in lines_of(file)].count("http://h2.test/") == 1
+
+
+def test_output_without_a_record_stays(scrapy, soups, tmp_path):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("no http://h3.test/\n", encoding="utf-8")
+    process = scrapy(
+        *arguments_in(tmp_path, "-a", f"answers={answers}", "-a", "texts=0"), pages=soups
+    )
+    assert "by the model of the moment: without texts in a record" in process.stderr
+    assert "http://h3.test/" in found_in(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("lines", "more", "said"),
     [
@@ -141,4 +243,4 @@ def test_mistyped_file_of_answers_is_refused(scrapy, tmp_path, name, said):
 def test_answers_without_keywords_are_refused(scrapy):
     process = scrapy("crawl", "tres", "-a", "topic=food", "-a", "answers=a.txt")
     assert process.returncode != 0
-    assert "answers need keywords" in process.stderr
+    assert "answers needs keywords" in process.stderr

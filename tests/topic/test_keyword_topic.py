@@ -1,6 +1,4 @@
 from collections import Counter
-from functools import partial
-from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ from soup import FOOD, OTHER
 from tres_scrapy.page.place import tokenise
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, _deviation, questions
+from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, _deviation
 
 WORDS = ("leek", "carrot", "pea", "bean", "celery", "onion", "pumpkin", "tomato")
 KEYWORDS = ["food", "cooking", "recipe", "soup", "bread", "cheese", "slow food"]
@@ -132,22 +130,6 @@ def test_keywords_of_another_language_need_no_vectors():
     assert p[::3].min() > 0.5 > max(p[1::3].max(), p[2::3].max())
     assert german.near(5) == []
     assert german.unknown == keywords
-
-
-def test_questions_are_new_and_different(topic):
-    asked = questions(topic.fit(PAGES, {}).judge, PAGES, {PAGES[0].url: True}, 10)
-    urls = [each.url for each, _ in asked]
-    assert PAGES[0].url not in urls
-    assert 2 <= len(urls) == len(set(urls)) < 10  # pages of a kind are nearly equal here
-
-
-def test_questions_are_the_best_and_the_unsure():
-    letters = "abcdefghij"
-    pages = [sheet(3 * a + 3 * b, n) for n, (a, b) in enumerate(product(letters, letters))]
-    judge = partial(np.linspace, 1.0, 0.0)
-    asked = [p for _, p in questions(lambda unanswered: judge(len(unanswered)), pages, {}, 5)]
-    assert min(asked[:2]) > 0.9
-    assert all(abs(p - 0.5) < 0.05 for p in asked[2:])
 
 
 def test_answers_teach_links_and_urls(topic):

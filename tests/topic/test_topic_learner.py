@@ -6,7 +6,7 @@ import pytest
 from soup import FOOD, OTHER
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.kind import fingerprint
+from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic import topic_learner
 from tres_scrapy.topic.judge import Source
@@ -78,12 +78,15 @@ def test_answer_leads_to_a_new_fit(tmp_path):
     mine = learner(tmp_path)
     learn(mine, *range(12))
     before = pack_of(tmp_path)
-    asked = [sheet.url for sheet, _ in mine.questions(4)]
+    asked = [sheet.url for sheet, *_ in mine.questions(4)]
     answer(mine, {asked[0]: True, asked[1]: False})
     assert pack_of(tmp_path) != before
     assert len(mine.known_answers) == 2
     assert asked[0] not in TopicFolder(tmp_path).questions.read_text(encoding="utf-8")
-    assert "2 answers; by the answers, precision is" in mine.take_notes()[-1]
+    said = mine.take_notes()[-1]
+    assert "2 answers; by the answers, precision is" in said
+    assert " more, " in said
+    assert said.endswith(" fewer")
 
 
 def test_wrong_line_keeps_earlier_answers(tmp_path):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.host_value import HostValues
 from tres_scrapy.agent.policy import Experience, Past
+from tres_scrapy.agent.trust import PRICE, Trust
 from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.feature import LINK, PARENT_REWARD
@@ -91,6 +92,7 @@ class LinkLearner:
         self._store = store
         self._trainer = LinkTrainer(self.model, options, seed)
         self._hosts = HostValues()
+        self._trust = Trust(store)
         self._best: dict[int, Codes] = {}  # codes by row: the best hardly change between choices
         self._chosen: dict[int, tuple[int, Codes]] = {}  # by row: URL and codes, until fetched
         # By row: what its codes say; how many links of the page were fetched, and their rewards.
@@ -130,9 +132,10 @@ class LinkLearner:
         return rows
 
     def bonus(self, rows: Rows) -> NDArray[np.float32]:
-        """Return what the answers to samples teach of their hosts [n], in relevant pages.
+        """Return what samples [n] are worth beside what they bring themselves, in relevant pages.
 
-        Fetches under way will teach a part of it.
+        Their answers teach something of their hosts; fetches under way will teach a part of it.
+        Those of bodies that had more pages than they are trusted with are worth less.
         """
         hosts = self._store["host"].take(rows)
         p = self._store["probability"].take(rows)
@@ -141,7 +144,10 @@ class LinkLearner:
         on_relevant = self._store["static"][rows, PARENT_REWARD] > 0
         gains = self._hosts.gains(hosts, p, room, on_relevant)
         shares = 1 / (1 + self._store.ledger.under_way(domains))
-        return gains * shares.astype(np.float32)
+        excess = self._trust.excess(rows)
+        worth: NDArray[np.float32] = gains * shares.astype(np.float32) * (1 - excess)
+        worth -= PRICE * excess * p
+        return worth
 
     def observe(self, experience: Experience) -> None:
         """Learn from an experience, and from some earlier ones again."""

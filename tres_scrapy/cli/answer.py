@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from textwrap import fill
 from typing import Any, Final
 
 import click
 
+from tres_scrapy.answerer.answerer import Answerer
+from tres_scrapy.answerer.asking import Asking
 from tres_scrapy.cli.command import Command, option, refuse
-from tres_scrapy.topic.topic_folder import add_answers, find_folder, read_answers
+from tres_scrapy.config.config import Config
+from tres_scrapy.report.record_path import find_record
+from tres_scrapy.run.run_file import RecordError
+from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder, read_answers
 from tres_scrapy.topic.topic_learner import learn_answers
 from tres_scrapy.url.message import plural, printable
 
@@ -26,17 +32,30 @@ PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
 @click.argument("run", nargs=-1)
 @option("--yes", metavar="URL", multiple=True, help="answer yes for this URL, without questions")
 @option("--no", metavar="URL", multiple=True, help="answer no for this URL, without questions")
-def command(run: tuple[str, ...], yes: tuple[str, ...], no: tuple[str, ...]) -> None:
+@option("--answerer", metavar="NAME", help="http, program COMMAND or module:function: it answers")
+@option(
+    "--answers-most", metavar="N", default=50, help="most pages it is asked about (default: 50)"
+)
+def command(
+    run: tuple[str, ...],
+    yes: tuple[str, ...],
+    no: tuple[str, ...],
+    answerer: str | None,
+    answers_most: int,
+) -> None:
     """Show the pages of a crawl whose answers help its topic most, and ask about each.
 
     The question is whether the page is relevant to the topic, which the crawl learns from keywords.
     RUN is the JOBDIR of the crawl or its JSON lines file. A running crawl reads each answer with
     its next pages; the topic of one that has ended is learned again at once. A later answer about a
-    page replaces the earlier one.
+    page replaces the earlier one. With --answerer a program answers, five questions at a time.
     """
     if len(run) != 1:
         refuse("one RUN, the JOBDIR or JSON lines file of a crawl", run)
     folder = find_folder(Path(run[0]))
+    if answerer is not None:
+        _have_answered(folder, Path(run[0]), answerer, answers_most)
+        return
     known, _ = read_answers(folder.answers)
     if yes or no:
         good, bad = folder.find_pages(list(yes)), folder.find_pages(list(no))
@@ -55,13 +74,31 @@ def command(run: tuple[str, ...], yes: tuple[str, ...], no: tuple[str, ...]) -> 
             print(line)
 
 
+def _have_answered(folder: TopicFolder, run: Path, name: str, most: int) -> None:
+    """Have a program answer the questions of a topic, and learn after each five answers."""
+    learn_answers(folder)  # asks about the last pages of an ended crawl too
+    checked = Config.declared()["TRES_ANSWERER"].read(name)
+    asking = Asking(folder, Answerer(checked), _record(run), most)
+    while questions := asking.questions():
+        for line in [*asking.ask(questions), *learn_answers(folder)]:
+            print(line, flush=True)
+    print(NEXT)
+
+
+def _record(run: Path) -> Path | None:
+    """Return the record of a run, which has the texts of its pages."""
+    with suppress(RecordError):
+        return find_record(run)
+    return None
+
+
 def _ask(file: Path, asked: list[dict[str, Any]]) -> int:
     """Ask about pages until the user quits; return how many answers were added to the file."""
     given = 0
     for number, each in enumerate(asked, 1):
         title, text = printable(each["title"]), printable(each["text"])
         print(f"\n{number} of {len(asked)}: {title or 'no title'}\n{printable(each['url'])}")
-        print(f"P(relevant) {each['probability']:.2f}\n{fill(text, WIDTH)}")
+        print(f"P(relevant) {each['probability']:.2f}, {each['why']}\n{fill(text, WIDTH)}")
         answer = _reply()
         if answer == "q":
             break

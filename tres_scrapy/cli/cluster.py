@@ -37,10 +37,10 @@ options are those of `tres crawl`."""
 EXAMPLES: Final = """\
 Examples:
   tres cluster crawl food --web synthetic --pages 5000 --shards 4 --job jobs/try
-  tres cluster crawl food https://example.org/ --pages 1000000 --shards 16 --job jobs/food
-  tres cluster crawl food @seeds.txt --shards 64 --address auto --job /shared/food
-  tres cluster crawl food @seeds.txt --shards 64 --address auto --job /disk/food \\
-      --snapshots s3://bucket/food
+  tres cluster crawl food https://example.org/ --pages 1000000 --shards 16 --job jobs/food \\
+      --contact you@example.org
+  tres cluster crawl food @seeds.txt --contact you@example.org --shards 64 --address auto \\
+      --job /disk/food --snapshots s3://bucket/food
 """
 FORMAT: Final = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
 

@@ -11,6 +11,7 @@ from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import click
@@ -199,6 +200,19 @@ def tres(ctx: click.Context, version: bool) -> None:
 def refuse(wanted: str, words: Sequence[str]) -> NoReturn:
     """End the program with a line that says what to give, and what was given instead."""
     raise click.UsageError(f"give {wanted}, not {' '.join(map(repr, words)) or 'nothing'}")
+
+
+def record_of(run: Sequence[str | Path]) -> Path:
+    """Return the record of the RUN given; without one that of the latest crawl, which is named."""
+    from tres_scrapy.report.record_path import find_record, latest_record  # noqa: PLC0415
+
+    if len(run) > 1:
+        refuse("one RUN or none", [*map(str, run)])
+    if run:
+        return find_record(Path(run[0]))
+    path = latest_record()
+    print(f"The latest crawl: {path}", file=sys.stderr)
+    return path
 
 
 def given_settings() -> dict[str, str]:

@@ -31,10 +31,10 @@ STATS: Final = "STATS_DUMP"
 EXAMPLES: Final = """\
 Examples:
   tres crawl food --web synthetic --pages 1000 --max-per-domain 10     needs no network
-  tres crawl food https://example.org/recipes --pages 20000 --max-per-domain 10
-  tres crawl --keywords tea.txt https://example.org/tea     a new topic, without a pack
-  tres crawl food @seeds.txt --jobdir jobs/food --dashboard 1          the same line resumes it
-  tres crawl food https://example.org/ --output food.jsonl --csv -s DOWNLOAD_DELAY=3
+  tres crawl food https://example.org/recipes --pages 1000 --max-per-domain 10
+  tres crawl --keywords tea.txt https://example.org/tea --pages 1000      a new topic, no pack
+  tres crawl food @seeds.txt --contact you@example.org --jobdir jobs/food   again: resumes it
+  tres crawl food https://example.org/ --pages 1000 --csv -s DOWNLOAD_DELAY=3
 """
 
 

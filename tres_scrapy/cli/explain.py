@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from tres_scrapy.cli.command import Command, option, print_any_script, refuse
+from tres_scrapy.cli.command import Command, option, print_any_script, record_of, refuse
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_path import find_record, latest_record
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.message import TresError
 
@@ -35,9 +33,7 @@ def command(words: tuple[str, ...], json: bool) -> None:
         refuse("the URL of a page, or a RUN and a URL", words)
     print_any_script()
     *run, url = words
-    path = find_record(Path(run[0])) if run else latest_record()
-    if not run:
-        print(f"The latest crawl: {path}", file=sys.stderr)
+    path = record_of(run)
     with Record(path) as record, record.moment():
         explanation = FetchExplanation(record, canonicalise(url) or url)
     if json:

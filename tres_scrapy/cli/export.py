@@ -8,11 +8,10 @@ from pathlib import Path
 
 import click
 
-from tres_scrapy.cli.command import Command, option, refuse
+from tres_scrapy.cli.command import Command, option, record_of, refuse
 from tres_scrapy.export.run_export import WRITERS, check_ending, pages_of
 from tres_scrapy.export.topic_view import topic_view
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_path import find_record, latest_record
 from tres_scrapy.url.whole_file import whole_file
 
 
@@ -42,7 +41,7 @@ def command(
     if least is not None and not 0 <= least <= 1:
         refuse("--least from 0 to 1", (str(least),))
     ending = "jsonl" if output is None else check_ending(output)
-    with Record(find_record(run) if run else latest_record()) as record:
+    with Record(record_of([run] if run else [])) as record:
         pages = pages_of(record, least, topic_view(record, partial(print, file=sys.stderr)))
         if output is None:
             WRITERS[ending](pages, sys.stdout.buffer)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from tres_scrapy.cli.command import Command, option, refuse
+from tres_scrapy.cli.command import Command, option, record_of
 from tres_scrapy.publish.folder import publish
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_path import find_record, latest_record
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import plural
 
@@ -36,11 +34,7 @@ def command(run: tuple[str, ...], output: Path | None) -> None:
     of the crawl (food-TIME.run), its JOBDIR or its JSON lines file; without it, the latest crawl
     of this folder. The crawl may still be running.
     """
-    if len(run) > 1:
-        refuse("one RUN or none", run)
-    path = find_record(Path(run[0])) if run else latest_record()
-    if not run:
-        print(f"The latest crawl: {path}", file=sys.stderr)
+    path = record_of(run)
     name = "site" if path.name == NAME else f"{path.stem}-site"
     folder = output or path.with_name(name)
     with Record(path) as record:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from tres_scrapy.cli.command import Command, option, refuse
+from tres_scrapy.cli.command import Command, option, record_of
 from tres_scrapy.report.crawl_report import SUFFIX, write_report
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_path import find_record, latest_record
 
 
 @click.command(
@@ -33,11 +31,7 @@ def command(run: tuple[str, ...], output: Path | None) -> None:
     the latest crawl of this folder. The crawl may still be running. The report is written beside
     the record unless -o names a file.
     """
-    if len(run) > 1:
-        refuse("one RUN or none", run)
-    path = find_record(Path(run[0])) if run else latest_record()
-    if not run:
-        print(f"The latest crawl: {path}", file=sys.stderr)
+    path = record_of(run)
     page = output or path.with_suffix(SUFFIX)
     with Record(path) as record:
         write_report(record, page)

@@ -123,3 +123,9 @@ class ClusterControl(Steering):
         self._cap = cap
         self._driver.command("change_max", "none" if cap is None else str(cap))
         return ""
+
+    def _distrust(self, site: str) -> str:
+        raise ControlError(
+            "No shard knows all links of a site: stop the crawl, and resume it with "
+            f"denied_domains={site}"
+        )

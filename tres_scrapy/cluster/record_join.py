@@ -31,7 +31,7 @@ STEP, ROW, PARENT, TIME, LEAF, SPLITS = map(
     Fetch.__slots__.index, ("step", "row", "parent", "time", "leaf", "splits")
 )
 RATE_SECONDS: Final = 1.0  # seconds over which a rate is measured
-ENDING: Final = ("ended", "reason", "left", "gone", "labels")  # of meta
+ENDING: Final = ("ended", "reason", "left", "gone", "labels", "final")  # of meta
 OWN: Final = (  # settings of a shard that the crawl does not have
     "JOBDIR",
     "TRES_APPEND",

@@ -14,7 +14,7 @@ import numpy as np
 
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import ACTION, Path
-from tres_scrapy.frontier.ledger import host_of
+from tres_scrapy.frontier.host import host_of
 from tres_scrapy.links.code import CODES, RaggedArray, silent
 from tres_scrapy.url.canonical import canonicalise, registrable_domain
 

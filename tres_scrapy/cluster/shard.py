@@ -31,7 +31,7 @@ from tres_scrapy.cluster.outbox import NumberedBatch, Outbox, Sender
 from tres_scrapy.cluster.router import LinkBatch
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.shard_journal import ShardJournal
-from tres_scrapy.cluster.shard_snapshot import ShardSnapshots
+from tres_scrapy.cluster.snapshot import ShardSnapshots
 from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
@@ -107,9 +107,6 @@ class Shard:
             self._journal.survive_power_cuts()
         if self._snapshots is not None:
             self._outbox.begin(self._snapshots.epoch)
-            output = self._session.output
-            files = output, beside(output, PAGES), beside(output, ENDING)
-            self._journal.note_lengths(files)
         self._session.listeners.append(self._booked)
         self._loop = create_looping_call(self._pulse)
         self._loop.start(PULSE, now=True)
@@ -149,10 +146,10 @@ class Shard:
             idle=not crawl.leased and not crawl.store.pending,
             busy=crawl.leased >= self._requests or not crawl.store.may_be_ready(crawl.available),
             requests=self._requests,
-            hopeless=not crawl.leased and self._session.exhausted(now),
+            hopeless=not crawl.leased and self._session.health.exhausted(crawl.leased, now),
             sent=dict(outbox.sent),
             received=dict(outbox.received),
-            settled=self._snapshots is None or self._snapshots.holds(self._journal.database),
+            settled=self._snapshots is None or self._snapshots.holds(self._journal),
             commands=self._obeyed,
             figures={
                 **self._figures,
@@ -268,7 +265,11 @@ class Shard:
     def _take_snapshot(self, *, at_once: bool) -> None:
         """Take a snapshot if it is time; stop if another process takes those of this shard."""
         assert self._snapshots is not None
-        self._snapshots.take_if_due(self._journal.database, self._outbox, at_once=at_once)
+        if self._snapshots.is_due(self._journal, at_once=at_once):
+            output = self._session.output
+            if self._job.write(self._journal.commit):  # that items are exported
+                files = output, beside(output, PAGES), beside(output, ENDING)
+                self._snapshots.take(self._journal, files)
         if self._snapshots.is_overtaken:
             self._end_replaced("its shard has another owner")
 

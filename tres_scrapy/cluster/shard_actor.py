@@ -17,8 +17,13 @@ from tres_scrapy.cluster.outbox import NumberedBatch
 from tres_scrapy.cluster.plan import Plan
 from tres_scrapy.cluster.record_join import Part, Position, read_part
 from tres_scrapy.cluster.shard_journal import ShardJournal
-from tres_scrapy.cluster.shard_snapshot import ShardSnapshots, take_over
-from tres_scrapy.cluster.snapshot_store import OvertakenError, SnapshotFolder, crawl_at
+from tres_scrapy.cluster.snapshot import (
+    OvertakenError,
+    ShardSnapshots,
+    SnapshotFolder,
+    crawl_at,
+    take_over,
+)
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError
 

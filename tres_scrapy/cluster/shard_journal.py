@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
 from itertools import islice
-from pathlib import Path
-from typing import Final
 
 from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
@@ -17,8 +13,6 @@ from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.recovery import restore_guests
 from tres_scrapy.run.database import Database
 from tres_scrapy.run.journal import Journal
-
-LENGTH: Final = "length of "  # in meta, before the name of an output file
 
 
 class ShardJournal(Journal):
@@ -30,20 +24,11 @@ class ShardJournal(Journal):
         super().__init__(database, is_durable=is_durable, keeps_texts=keeps_texts)
         self.outbox = Outbox(database)
         self._guests = 0  # pages of other shards that are saved
-        self._lengths: dict[Path, int] = {}  # bytes of output files that are noted
-        self._next = 0, self._lengths  # both after the next commit
+        self._next = 0  # after the next commit
 
     def survive_power_cuts(self) -> None:
         """Wait for the disk at each transaction from now on."""
         self.database.execute("PRAGMA synchronous = FULL")
-
-    def note_lengths(self, files: Iterable[Path]) -> None:
-        """Note from now on in each transaction how long these files are.
-
-        They only grow. So a copy of the journal says which part of them belongs to it: a restored
-        output has the items of each page that the copy knows, once.
-        """
-        self._lengths = dict.fromkeys(files, -1)
 
     def receive(self, crawl: Crawl, sender: int, number: int) -> None:
         """Save the links that a crawl received from another shard, up to a batch's number."""
@@ -54,14 +39,14 @@ class ShardJournal(Journal):
         """Save what was written; batches that have arrived leave the outbox."""
         super().commit()
         self.outbox.keep()
-        self._guests, self._lengths = self._next
+        self._guests = self._next
 
     def _undo(self) -> None:
         super()._undo()
         self.outbox.undo()
 
     def _write_more(self, cursor: sqlite3.Cursor, crawl: Crawl | None) -> None:
-        """Save the pages of other shards, the links sent to them and how long the outputs are."""
+        """Save the pages of other shards and the links sent to them."""
         guests = self._guests
         if isinstance(crawl, ShardCrawl):
             new = islice(crawl.store.guests.items(), guests, None)
@@ -73,8 +58,7 @@ class ShardJournal(Journal):
             guests += len(rows)
             self.outbox.send(cursor, crawl.router.take())
         self.outbox.remove_arrived(cursor)
-        lengths = self._write_lengths(cursor)
-        self._next = guests, lengths
+        self._next = guests
 
     def restore_more(self, crawl: Crawl) -> None:
         """Restore which samples are pages of other shards, each with the path to it."""
@@ -87,24 +71,3 @@ class ShardJournal(Journal):
             raise ValueError("the path to a page of another shard is impossible")
         restore_guests(crawl.store, guests)
         self._guests = len(guests)
-
-    def _write_lengths(self, cursor: sqlite3.Cursor) -> dict[Path, int]:
-        lengths = {file: file.stat().st_size if file.exists() else 0 for file in self._lengths}
-        changed = [
-            (f"{LENGTH}{file.name}", str(size))
-            for file, size in lengths.items()
-            if size != self._lengths[file]
-        ]
-        cursor.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", changed)
-        return lengths
-
-
-def lengths_in(journal: Path) -> dict[str, int]:
-    """Return the bytes of the output files that belong to a copy of a journal, by their names."""
-    with closing(sqlite3.connect(journal)) as connection:
-        meta = dict(connection.execute("SELECT name, value FROM meta"))
-    return {
-        name.removeprefix(LENGTH): int(value)
-        for name, value in meta.items()
-        if name.startswith(LENGTH)
-    }

@@ -16,17 +16,19 @@ from tres_scrapy.cluster.actor import when_free
 from tres_scrapy.cluster.driver import Driver, has_failed, require_cluster
 from tres_scrapy.cluster.plan import OUTPUT, Plan, local_folder
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.shard_snapshot import gather
-from tres_scrapy.cluster.snapshot_store import SnapshotFolder, begin_run
+from tres_scrapy.cluster.snapshot import SnapshotFolder, begin_run, gather
 from tres_scrapy.cluster.view import ClusterView
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.assembly import learning_setup, require_packs
+from tres_scrapy.downloader.contact import check_contact, named_agent
+from tres_scrapy.downloader.identity import Identity
 from tres_scrapy.extensions.ending import SHUTDOWN
-from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.extensions.offline_web import FIGURES, in_words, start_web
+from tres_scrapy.run.identity import identity_of, now
 from tres_scrapy.run.job_file import CLUSTER
 from tres_scrapy.run.run_file import NAME
+from tres_scrapy.settings import USER_AGENT
 from tres_scrapy.topic.pack import load_packs
 from tres_scrapy.url.message import plainly, plural
 
@@ -121,6 +123,10 @@ def _config_of(order: Order) -> Config:
     config = Config.from_settings({**order.settings, **given, **number})
     config.require_seed()
     config.require_packages()
+    if config.download.identity is not None:
+        Identity.read(config.download.identity)  # as each shard does, but its log is elsewhere
+    agent = named_agent(order.settings.get("USER_AGENT", USER_AGENT), config.download.contact)
+    check_contact(agent, config, config.seed)
     if config.output.warc_file is not None:
         raise ConfigError("warc_file: each shard writes its own archive, beside its pages")
     if (order.job / NAME).exists() and not (order.job / CLUSTER).exists():

@@ -18,6 +18,7 @@ from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.config.option import Options
 from tres_scrapy.config.output import OutputOptions, WatchOptions
 from tres_scrapy.config.parser import (
+    answerer_name,
     callable_name,
     flag,
     names,
@@ -49,6 +50,16 @@ class WordOptions:
         "with `keywords`, file of answers, lines of `yes URL` or `no URL`, read when it changes, "
         "beside answers.txt in the topic's folder",
         group=Group.EVERYDAY,
+    )
+    answerer: str | None = setting(
+        answerer_name,
+        None,
+        "with `keywords`, program that answers in your place",
+        group=Group.EVERYDAY,
+        see="answerers.md",
+    )
+    answers_most: int = setting(
+        whole(1), 50, "most pages that `answerer` is asked about", group=Group.EVERYDAY
     )
 
     @property
@@ -176,8 +187,9 @@ class Config(Options):
             )
         if self.words.file is not None and self.topic is None:
             object.__setattr__(self, "topic", self.words.topic)
-        if self.words.answers is not None and self.words.file is None:
-            raise ConfigError(f"answers need keywords: add {typed('keywords', 'FILE')}")
+        for name in ("answers", "answerer"):
+            if getattr(self.words, name) is not None and self.words.file is None:
+                raise ConfigError(f"{name} needs keywords: add {typed('keywords', 'FILE')}")
         if len(self.topics) > 1 and (self.judge is not None or self.words.file is not None):
             raise ConfigError(
                 f"topic {self.topic!r}: several topics are judged by their packs: give one "

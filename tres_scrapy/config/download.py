@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tres_scrapy.config.declaration import setting
-from tres_scrapy.config.parser import flag, number, one_of, options, some_of, whole
+from tres_scrapy.config.parser import contact, flag, number, one_of, options, some_of, whole
 
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
 
@@ -15,6 +15,12 @@ NEVER, AUTO, ALWAYS = "never", "auto", "always"
 class DownloadOptions:
     """Options that protect hosts from the crawl, and this machine from dangerous links."""
 
+    contact: str | None = setting(
+        contact,
+        None,
+        "mail address or URL by which the owners of sites reach you, added to `USER_AGENT`",
+        see="manners.md",
+    )
     max_crawl_delay: float = setting(
         number(0, 86400),
         30.0,
@@ -25,6 +31,12 @@ class DownloadOptions:
     )
     private_addresses: bool = setting(
         flag, False, "allow links to this machine, its private network and its files"
+    )
+    identity: Path | None = setting(
+        Path,
+        None,
+        "key file of `tres identity new`: sign each request with it; unset: requests are unsigned",
+        see="identity.md",
     )
 
 

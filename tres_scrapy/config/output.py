@@ -55,6 +55,13 @@ class OutputOptions:
     known: tuple[Path, ...] = setting(
         paths, (), "files of URLs or domains that are already known, separated by commas"
     )
+    retract: bool = setting(
+        flag,
+        False,
+        "with `keywords`, send pipelines and feeds an item with `retracted` at the end for each "
+        "page that is not relevant any more",
+        see="formats.md",
+    )
     warc: str = setting(
         one_of("none", "relevant", "all"), "none", "which responses to archive as WARC"
     )

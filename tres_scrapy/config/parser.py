@@ -18,6 +18,7 @@ from tres_scrapy.url.canonical import BARE_URL, canonicalise, has_known_suffix, 
 SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d{1,5}(?:[/?#,]|$))")  # not HOST:PORT
 HOST_ONLY: Final = re.compile(r"(?:https?://)?[^/?#]+")
 CALLABLE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
+CONTACT: Final = re.compile(r"https?://[^\s()@]+\.[^\s()@]+|[^\s()@:/]+@[^\s()@]+\.[^\s()@]+")
 # seconds
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 
@@ -43,6 +44,20 @@ def callable_name(text: str) -> str:
     """Accept package.module:callable."""
     if not re.fullmatch(CALLABLE, text, re.ASCII):
         raise ValueError("must be package.module:callable")
+    return text
+
+
+def answerer_name(text: str) -> str:
+    """Accept http, program COMMAND or package.module:callable."""
+    try:
+        first, *more = shlex.split(text)
+    except ValueError:  # an open quotation mark, or nothing
+        first, more = "", []
+    if text != "http" and not (first == "program" and more):
+        try:
+            return callable_name(text)
+        except ValueError:
+            raise ValueError("must be http, program COMMAND or package.module:callable") from None
     return text
 
 
@@ -154,6 +169,13 @@ def query_url(text: str) -> str:
     """Accept an http(s) URL with {query} in it."""
     if text.count("{query}") != 1 or canonicalise(text.replace("{query}", "a")) is None:
         raise ValueError("must be an http(s) URL with {query} in place of the search words")
+    return text
+
+
+def contact(text: str) -> str:
+    """Accept a mail address or an http(s) URL, as it stands in a header."""
+    if not CONTACT.fullmatch(text) or not (text.isascii() and text.isprintable()):
+        raise ValueError("must be a mail address or an http(s) URL")
     return text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -85,6 +85,7 @@ class Crawl:
         self._last = FrontierQueue(store)  # samples set back that wait for their host
         self._chosen: dict[int, Decision] = {}  # of the latter samples
         self._leased: dict[int, Decision] = {}
+        self._suspects: list[int] = []  # samples that are fetched one at a time, in order
 
     @property
     def harvest_rate(self) -> float:
@@ -182,6 +183,9 @@ class Crawl:
             return None
         if self.scout is not None and len(rows := self.scout.take(self.pages)):
             self._first.push(rows, np.zeros(len(rows)))
+        if self._suspects and self.store["state"][self._suspects[0]] == State.DONE:
+            del self._suspects[0]
+            self.bring_forward(self._suspects[:1])
         decision = self._next_of(self._first, available)
         if decision is None and available.patient:
             seen = self.pages + self.failures.total()
@@ -237,9 +241,11 @@ class Crawl:
             self.revise(waiting, judged.described)
         self.store.names.learn(judged.names)  # of any page: each text is sent once
         store, is_query = self.store, self._leased[row].is_query
-        page = self.verdicts.of(judged, store.admission.scope, is_query=is_query)
+        site = int(store["domain"][row])
+        page = self.verdicts.of(judged, store.admission.scope, site, is_query=is_query)
         if isinstance(page, Failure):
             return page
+        store.ledger.note_known(site, page.known)
         depth, path, anchor = store.depth(row), store.trail(row), store.anchors[row]
         return page._replace(depth=depth, path=path, anchor=anchor)
 
@@ -308,10 +314,19 @@ class Crawl:
         if self.limit is not None:
             self.store.ledger.note_progress(self.pages, self.limit)
 
-    def restore_first(self, decisions: Sequence[Decision]) -> None:
-        """Fetch these PENDING samples, seeds or chosen before, ahead of all others."""
-        self._chosen |= {decision.row: decision for decision in decisions}
-        rows = np.array([decision.row for decision in decisions], dtype=np.int64)
+    def remember(self, marks: Iterable[tuple[int, bytes]]) -> None:
+        """Compare new pages also with those of an interrupted crawl: rows and fingerprints."""
+        for row, mark in marks:
+            site = int(self.store["domain"][row])
+            self.store.ledger.note_known(site, self.verdicts.compare(mark, site)[1])
+
+    def restore_first(
+        self, decisions: Sequence[Decision], suspects: Sequence[Decision] = ()
+    ) -> None:
+        """Fetch these PENDING samples ahead of all others; of the suspects, one at a time."""
+        self._suspects = [decision.row for decision in suspects]
+        self._chosen |= {decision.row: decision for decision in [*decisions, *suspects]}
+        rows = np.array([each.row for each in [*decisions, *suspects[:1]]], dtype=np.int64)
         self._first.push(rows, np.zeros(len(rows)))
 
     def figures(self) -> dict[str, float | str]:

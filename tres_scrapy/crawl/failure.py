@@ -11,7 +11,7 @@ from tres_scrapy.page.wall import CHALLENGE, CONSENT, LOGIN
 
 # Kinds that are not counted against a domain that has given pages
 BLAMELESS: Final = frozenset(
-    {"robots", "not_html", "bad_document", "redirect_out_of_scope", "forgotten"}
+    {"robots", "not_html", "bad_document", "redirect_out_of_scope", "forgotten", "distrusted"}
 )
 DEAD_LINKS: Final = frozenset({"http_404", "http_410", "soft_404"})
 # Kinds that are never counted against a domain: they say something of the link alone

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.frontier.ledger import origin_of
+from tres_scrapy.frontier.host import origin_of
 from tres_scrapy.frontier.store import SampleStore
 
 JITTER: Final = 0.2  # share by which a pause is longer or shorter
@@ -93,6 +93,13 @@ class Health:
         """Return when the next host may be asked again, None if no host rests."""
         return min((self._resting[host].until for host in self.resting(now)), default=None)
 
+    def exhausted(self, leased: int, now: float) -> bool:
+        """Return whether nothing is left to fetch, with so many samples under way."""
+        if not self._store.pending or self._store.hosts.known_domains or leased:
+            return not self._store.pending
+        # none of the hosts that rest has answered: it is not worth waiting
+        return bool(self.resting(now)) and not self.promises(now)
+
     def note_answer(self, host: int | None, origin: str) -> None:
         """Note that a host answered a request, such as http://a.test; it is None if not known."""
         self._note_network()
@@ -159,9 +166,15 @@ class Health:
         pause = (
             self.options.first * 2 ** (number - 1) * self._random.uniform(1 - JITTER, 1 + JITTER)
         )
-        rest = Rest(number, now + min(max(pause, asked), self.options.longest), failure.kind)
-        self._rests[host] = self._resting[host] = rest
+        if asked:  # to the second, unless it has failed after such a pause
+            pause = asked if number == 1 else max(pause, asked)
         self.rests += 1
+        return self.rest(host, Rest(number, now + pause, failure.kind), now)
+
+    def rest(self, host: int, rest: Rest, now: float) -> Rest:
+        """Put a host to rest, for `max_rest` seconds at most; the rest may have begun before."""
+        rest.until = min(rest.until, now + self.options.longest)
+        self._rests[host] = self._resting[host] = rest
         return rest
 
     def origins(self) -> list[str]:
@@ -272,19 +285,21 @@ class HostSlots:
         self._slot_of = slot_of
         self._is_open = is_open
         self._open: dict[int, int] = {}  # hosts by row
+        self._sent: dict[int, float] = {}  # when the open requests were sent, by row
         self._free_at: dict[int, float] = {}  # by host, the end of the delay of its slot
         self._held: dict[int, float] = {}  # the same of hosts that ask for a longer one
         self._numbers: dict[str, int] = {}  # the hosts that were sent a request, by name
 
     def sent(self, row: int, host: int, now: float) -> None:
         """Note that a request is on its way to a host."""
-        self._open[row] = host
+        self._open[row], self._sent[row] = host, now
         self._numbers[self._names[host]] = host
         self._rest(host, self._slot(host), now)
 
     def left(self, row: int) -> None:
         """Note that a request has left its host: the delay counts from the last one sent to it."""
         host = self._open.pop(row, None)
+        self._sent.pop(row, None)
         if host is None or not self._is_open(row):
             return
         self._free_at.pop(host, None)
@@ -299,8 +314,17 @@ class HostSlots:
 
     def open_hosts(self) -> Iterable[int]:
         """Return the host of each open request."""
-        self._open = {row: host for row, host in self._open.items() if self._is_open(row)}
-        return self._open.values()
+        return self.rows().values()
+
+    def rows(self) -> Mapping[int, int]:
+        """Return the host of each open request by row."""
+        for row in [row for row in self._open if not self._is_open(row)]:
+            del self._open[row], self._sent[row]
+        return self._open
+
+    def waited(self, row: int, now: float) -> float:
+        """Return for how many seconds a request has been open, 0 if it is not."""
+        return now - self._sent.get(row, now)
 
     def busy(self, now: float) -> set[int]:
         """Return the hosts that must not get another request now."""

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -29,7 +28,7 @@ from tres_scrapy.crawl.failure import BAD_DOCUMENT, SOFT_404, Failure
 from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.page.kind import Duplicates
+from tres_scrapy.page.copies import NOTHING, Duplicates, Known, Memory
 from tres_scrapy.topic.pack import OWN_THRESHOLD, Judged
 
 FAILURE_REWARD: Final = 0.0
@@ -51,9 +50,12 @@ class Verdicts:
         self._language = language
         self._detects_copies = detect_copies
         self._texts = Duplicates()
+        self._memory = Memory()
 
-    def of(self, judged: Judged, scope: Scope | None, *, is_query: bool) -> Judged | Failure:
-        """Return a page with its verdict, or its failure.
+    def of(
+        self, judged: Judged, scope: Scope | None, site: int, *, is_query: bool
+    ) -> Judged | Failure:
+        """Return a page of a site with its verdict, or its failure.
 
         A page that says "not found" and a wall are failures and not compared with others.
         """
@@ -63,9 +65,11 @@ class Verdicts:
             return SOFT_404
         if judged.wall:
             return Failure.of_wall(judged.wall)
+        is_copy, known = self.compare(judged.mark, site)
         return judged._replace(
             on_topic=judged.probability >= self._threshold,
-            is_copy=self._detects_copies and not self._texts.add(judged.mark),
+            is_copy=is_copy,
+            known=known,
             is_query=is_query,
             is_foreign=scope is not None and not scope.reads(judged.page.language),
         )
@@ -85,10 +89,15 @@ class Verdicts:
         """Return whether the pack was not trained for a language: its verdict is unreliable."""
         return bool(self._language) and language not in {self._language, ""}
 
-    def remember(self, marks: Iterable[bytes]) -> None:
-        """Add the fingerprints of the pages that an interrupted crawl fetched."""
-        for mark in marks:
-            self._texts.add(mark)
+    def compare(self, mark: bytes, site: int) -> tuple[bool, Known]:
+        """Compare a page with those before, and remember it.
+
+        Return whether it is a copy or an echo, and how much of it was said before.
+        """
+        if not self._detects_copies:
+            return False, NOTHING
+        known = self._memory.note(mark, site)
+        return not self._texts.add(mark) or known.is_echo, known
 
 
 def foreign_pages(counts: Counter[str]) -> Counter[str]:

@@ -1,7 +1,10 @@
-"""The download handler: limits response headers and counts delays from when a request is sent."""
+"""The download handler: limits response headers, counts delays from sending, signs requests."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
+from functools import partial
 from time import monotonic
 from typing import Final
 
@@ -14,8 +17,11 @@ from twisted.internet.interfaces import IAddress
 from twisted.web._newclient import Request
 from twisted.web.iweb import IResponse
 
+from tres_scrapy.config.config import Config
+from tres_scrapy.downloader.identity import Identity
 from tres_scrapy.downloader.request import ROBOTS_TXT
 
+HEADERS: Final = ("Signature-Agent", "Signature-Input", "Signature")
 MAX_HEADER_LENGTH: Final = 256 * 1024  # bytes of all header lines, the limit of browsers
 
 
@@ -32,19 +38,46 @@ class BoundedParser(http11._LenientHTTPClientParser):
 
 
 class _BoundedProtocol(http11._LenientHTTP11ClientProtocol):
+    def __init__(self, identity: Identity | None, quiescent: Callable[..., None]) -> None:
+        super().__init__(quiescent)  # type: ignore[no-untyped-call]
+        self._identity = identity
+
     def request(self, request: Request) -> Deferred[IResponse]:
+        if self._identity is not None:
+            request = signed(request, self._identity)
         response = super().request(request)
         self._parser.__class__ = BoundedParser  # as the base class does: Twisted fixes the class
         return response
 
 
 class _BoundedFactory(http11._LenientHTTP11ClientFactory):
+    def __init__(
+        self, identity: Identity | None, quiescent: Callable[..., None], metadata: str
+    ) -> None:
+        super().__init__(quiescent, metadata)  # type: ignore[no-untyped-call]
+        self._identity = identity
+
     def buildProtocol(self, addr: IAddress | None) -> _BoundedProtocol:  # noqa: N802 - Twisted's
-        return _BoundedProtocol(self._quiescentCallback)  # type: ignore[no-untyped-call]
+        return _BoundedProtocol(self._identity, self._quiescentCallback)
+
+
+def signed(request: Request, identity: Identity) -> Request:
+    """Return a signed copy of a request, on its way to the wire.
+
+    So what is signed is what is sent, to the host of this hop, and Twisted's second attempt at a
+    request is signed again. Scrapy's request, which may be stored, stays unsigned.
+    """
+    again = copy(request)
+    again.headers = request.headers.copy()
+    host = request.headers.getRawHeaders(b"host")[0]
+    headers = identity.sign_request(host.decode("latin-1"))
+    for name, value in zip(HEADERS, headers, strict=True):
+        again.headers.addRawHeader(name, value)
+    return again
 
 
 class BoundedHandler(http11.HTTP11DownloadHandler):
-    """Scrapy's own handler, with a BoundedParser in its connection pool.
+    """Scrapy's own handler, with a BoundedParser in its connection pool, and signatures.
 
     Scrapy would collect headers without limit until the timeout. It also counts a host's delay
     from when a request leaves the queue, but sends the request later, after other work. It refuses
@@ -53,7 +86,9 @@ class BoundedHandler(http11.HTTP11DownloadHandler):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._pool._factory = _BoundedFactory
+        path = Config.of(crawler.settings).download.identity
+        identity = None if path is None else Identity.read(path)
+        self._pool._factory = partial(_BoundedFactory, identity)  # type: ignore[assignment]
 
     async def download_request(self, request: ScrapyRequest) -> Response:
         self._restart_delay(request)

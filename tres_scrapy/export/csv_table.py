@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from time import monotonic
@@ -131,6 +131,26 @@ class CsvPipeline(LineFile):
             except OSError as error:
                 self.fail(error)
         return item
+
+    def rewrite(
+        self, judge: Callable[[Mapping[str, str]], float | None], late: Iterable[RelevantPage]
+    ) -> None:
+        """Write the tables again with the P(relevant) of now, and with late pages.
+
+        A row for which `judge` returns None is left out.
+        """
+        with self.path.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        judged = [(row, judge(row)) for row in rows]
+        kept = [row | {"probability": f"{p:.4f}"} for row, p in judged if p is not None]
+        kept += [row_of(item, self._topics) for item in late if item.url not in self._urls]
+        self._urls, self._domains = set(), {}
+        with whole_file(self.path) as file:
+            file.write(csv_line(self._columns).encode())
+            for row in kept:
+                file.write(csv_line(row.values()).encode())
+                self._note(row)
+        self._write_domains()
 
     def _resume(self) -> None:
         """Read the rows of an interrupted crawl; drop an incomplete last line."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import suppress
 from dataclasses import fields
 from fcntl import LOCK_EX, LOCK_NB, flock
@@ -127,6 +127,7 @@ class JsonLinesPipeline(LineFile):
     _written = 0
     _is_continued = False  # whether the file held pages before
     _held: frozenset[str] = frozenset()  # URLs of items to export again that the file holds
+    is_final = True  # else the file is written again at the end, by the last model of the topic
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -137,6 +138,7 @@ class JsonLinesPipeline(LineFile):
         if not config.output.append:
             _refuse_other_topic(session.output, str(config.topic))
         pipeline = cls(session.output, session.job, session.stop)
+        pipeline.is_final = config.words.file is None or not follows_links(crawler.spider)
         pipeline.open()
         return pipeline
 
@@ -153,7 +155,8 @@ class JsonLinesPipeline(LineFile):
                 drop_torn_line(self.path)
                 self._is_continued = self.path.stat().st_size > 0
             if self._job is not None and self._job.unexported:
-                self._find_held(self._job)
+                items = self._job.unexported
+                self.hold({item.url for item in items if isinstance(item, RelevantPage)})
         except BlockingIOError:
             assert self._file is not None
             self._file.close()
@@ -166,9 +169,8 @@ class JsonLinesPipeline(LineFile):
                 f"{named('TRES_OUTPUT')} cannot be written: {plainly(error)}"
             ) from None
 
-    def _find_held(self, job: Job) -> None:
-        """Find the items that a killed crawl had written, but perhaps not exported elsewhere."""
-        urls = {item.url for item in job.unexported if isinstance(item, RelevantPage)}
+    def hold(self, urls: Set[str]) -> None:
+        """Write no second line for those items to come, by URL, that the file has."""
         with self.path.open(encoding="utf-8", errors="replace") as lines:
             self._held = frozenset(url for line in lines if (url := _url_of(line)) in urls)
 
@@ -177,13 +179,15 @@ class JsonLinesPipeline(LineFile):
             return
         pages = plural(self._written, "relevant page")
         self._file.close()
+        if not self.is_final:
+            return
         if self._is_continued:
             logger.info(
                 "Wrote %d %s since this start to %s, %d in all",
                 self._written,
                 pages,
                 self.path,
-                _count_lines(self.path),
+                count_lines(self.path),
             )
         elif self._written:
             logger.info("Wrote %d %s to %s", self._written, pages, self.path)
@@ -224,7 +228,8 @@ def _refuse_other_topic(path: Path, topic: str) -> None:
         )
 
 
-def _count_lines(path: Path) -> int:
+def count_lines(path: Path) -> int:
+    """Return the number of lines of a file."""
     with path.open("rb") as lines:
         return sum(1 for _ in lines)
 

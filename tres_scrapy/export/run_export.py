@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final
@@ -14,12 +12,9 @@ from tres_scrapy.config.extra import require
 from tres_scrapy.export.csv_table import csv_line
 from tres_scrapy.export.parquet import FORMAT as PARQUET
 from tres_scrapy.export.parquet import ParquetItemExporter
-from tres_scrapy.export.topic_view import TopicView
+from tres_scrapy.export.topic_view import TopicView, view_pages
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_path import SHARD
-from tres_scrapy.rights.signal import as_items, reserved_uses
-from tres_scrapy.run.page_text import StoredText
-from tres_scrapy.run.run_file import NAME, Fetch
+from tres_scrapy.rights.signal import as_items
 from tres_scrapy.url.message import TresError
 
 COLUMNS: Final = (
@@ -39,60 +34,22 @@ Pages = Iterator[dict[str, Any]]
 
 
 def pages_of(record: Record, least: float | None = None, view: TopicView | None = None) -> Pages:
-    """Yield the pages of a run: relevant ones, or all with a P(relevant) from `least` up.
-
-    With `view`, P(relevant) and relevance are those of the topic of now; a page that cannot be
-    relevant, whatever it is about, is not. Pages that are reserved for the use that the crawl named
-    are left out.
-    """
-    use = {each.strip() for each in record.settings().get("TRES_USE", "").split(",")}
-    with ExitStack() as opened:
-        text = _texts(record, opened)
-        for page in record.pages(least if view is None else 0.0):
-            stored = text(page)
-            if use.intersection(reserved_uses(stored.rights)):
-                continue
-            probability, relevant = page.probability, page.relevant
-            if view is not None:
-                is_out = bool(record.remark(page))
-                probability, relevant = view.judge(page, stored)
-                relevant = relevant and not is_out
-                if not (relevant if least is None else probability >= least):
-                    continue
-            values = (
-                page.url,
-                page.final_url or page.url,
-                page.domain,
-                stored.title,
-                stored.text,
-                "\n".join(stored.links),
-                page.anchor,
-                probability,
-                relevant,
-                datetime.fromtimestamp(page.time, UTC).isoformat("T", "seconds"),
-                as_items(stored.rights),
-            )
-            yield dict(zip(COLUMNS, values, strict=True))
-
-
-def _texts(record: Record, opened: ExitStack) -> Callable[[Fetch], StoredText]:
-    """Return what finds the text of a page; in a crawl in shards, its shard has it."""
-    shards = record.shards()
-    if shards == 1:
-        return record.text
-    folder = record.path.parent
-    files = [folder / f"{SHARD}{shard}" / NAME for shard in range(shards)]
-    parts = {
-        shard: opened.enter_context(Record(file))
-        for shard, file in enumerate(files)
-        if file.is_file()
-    }
-
-    def text(page: Fetch) -> StoredText:
-        row, shard = divmod(page.row, shards)
-        return parts[shard].text(replace(page, row=row)) if shard in parts else record.text(page)
-
-    return text
+    """Yield the pages of a run as rows, chosen as `view_pages` does."""
+    for page, stored, probability, relevant in view_pages(record, view, least):
+        values = (
+            page.url,
+            page.final_url or page.url,
+            page.domain,
+            stored.title,
+            stored.text,
+            "\n".join(stored.links),
+            page.anchor,
+            probability,
+            relevant,
+            datetime.fromtimestamp(page.time, UTC).isoformat("T", "seconds"),
+            as_items(stored.rights),
+        )
+        yield dict(zip(COLUMNS, values, strict=True))
 
 
 def _write_json_lines(pages: Pages, file: IO[bytes]) -> None:

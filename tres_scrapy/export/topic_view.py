@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_path import SHARD
+from tres_scrapy.rights.signal import reserved_uses
 from tres_scrapy.run.page_text import StoredText
 from tres_scrapy.run.run_file import NAME, Fetch
 from tres_scrapy.topic.classifier import Text
@@ -32,25 +35,81 @@ class TopicView(NamedTuple):
         return probability, probability >= self.pack.threshold if answer is None else answer
 
 
-def topic_view(record: Record, say: Callable[[str], None]) -> TopicView | None:
+class Viewed(NamedTuple):
+    """A page with its text, P(relevant), and whether it belongs into the output."""
+
+    page: Fetch
+    stored: StoredText
+    probability: float
+    relevant: bool
+
+
+def topic_view(record: Record, say: Callable[[str], None] | None = None) -> TopicView | None:
     """Return the topic that a crawl learned from keywords, None if it learned none.
 
-    Answers that are new are learned first; `say` receives what there is to say of that.
+    With `say`, answers that are new are learned first; it receives what there is to say of that.
     """
-    folder = _folder(record)
+    folder = topic_folder(record)
     if folder is None:
         return None
-    if count_unlearned(folder):
+    if say is not None and count_unlearned(folder):
         for line in learn_answers(folder):
             say(line)
     answers = folder.read_state().get("answers", {}) | read_answers(folder.answers)[0]
     return TopicView(Pack.load(folder.pack), answers)
 
 
-def _folder(record: Record) -> TopicFolder | None:
-    """Return the folder of the topic: in JOBDIR, beside the record, or beside the output."""
+def view_pages(
+    record: Record, view: TopicView | None, least: float | None = None
+) -> Iterator[Viewed]:
+    """Yield the relevant pages of a run, or all with a P(relevant) from `least` up.
+
+    With `view`, P(relevant) and relevance are those of the topic of now; a page that cannot be
+    relevant, whatever it is about, is not. Pages that are reserved for the use that the crawl named
+    are left out.
+    """
+    use = {each.strip() for each in record.settings().get("TRES_USE", "").split(",")}
+    with ExitStack() as opened:
+        text = _texts(record, opened)
+        for page in record.pages(least if view is None else 0.0):
+            stored = text(page)
+            if use.intersection(reserved_uses(stored.rights)):
+                continue
+            probability, relevant = page.probability or 0.0, page.relevant
+            if view is not None:
+                probability, relevant = view.judge(page, stored)
+                relevant = relevant and not record.remark(page)
+            if relevant if least is None else probability >= least:
+                yield Viewed(page, stored, probability, relevant)
+
+
+def topic_folder(record: Record) -> TopicFolder | None:
+    """Return the folder of the topic: in JOBDIR, beside the record, or beside the output.
+
+    It is None if the crawl has a trained topic.
+    """
     own = record.path.parent if record.path.name == NAME else record.path
     for place in (own, Path(record.meta().get("output", own))):
         with suppress(TresError):
             return find_folder(place)
     return None
+
+
+def _texts(record: Record, opened: ExitStack) -> Callable[[Fetch], StoredText]:
+    """Return what finds the text of a page; in a crawl in shards, its shard has it."""
+    shards = record.shards()
+    if shards == 1:
+        return record.text
+    folder = record.path.parent
+    files = [folder / f"{SHARD}{shard}" / NAME for shard in range(shards)]
+    parts = {
+        shard: opened.enter_context(Record(file))
+        for shard, file in enumerate(files)
+        if file.is_file()
+    }
+
+    def text(page: Fetch) -> StoredText:
+        row, shard = divmod(page.row, shards)
+        return parts[shard].text(replace(page, row=row)) if shard in parts else record.text(page)
+
+    return text

@@ -13,6 +13,7 @@ from scrapy.utils.defer import deferred_from_coro
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import parted, seeds
+from tres_scrapy.crawl.share import Shares, members
 from tres_scrapy.downloader.engine import requests_under_way, wake
 from tres_scrapy.downloader.request import SAMPLE, follows_links
 from tres_scrapy.extensions.session import CrawlSession
@@ -24,6 +25,7 @@ from tres_scrapy.live.steering import (
     Steering,
     require_public,
 )
+from tres_scrapy.run.forgotten import DISTRUSTED, Forgotten
 
 
 class Control(Steering):
@@ -92,6 +94,20 @@ class Control(Steering):
             raise ControlError("JOBDIR cannot be written: the crawl stops")
         wake(self._engine)
         return f"; back in the frontier: {len(rows):,} links" if len(rows) else ""
+
+    def _distrust(self, site: str) -> str:
+        """Close the URLs of a site and of its body; JOBDIR keeps that."""
+        crawl, job = self._session.crawl, self._session.job
+        if not crawl.store.ledger.pages_of(site):
+            raise ControlError(
+                f"No page of {site!r} was fetched: give a registrable domain, such as example.org"
+            )
+        sites = members(Shares(crawl).doors(), site)
+        crawl.store.distrust(sites)
+        known = Forgotten(sites=frozenset(crawl.store.distrusted)).written()
+        if job is not None and not job.write(job.journal.note, DISTRUSTED, known):
+            raise ControlError("JOBDIR cannot be written: the crawl stops")
+        return f" and {len(sites) - 1:,} sites found only through it" if len(sites) > 1 else ""
 
     def _add_seed(self, text: str) -> str:
         """Add one seed and return its URL; raise ControlError if it cannot be fetched."""

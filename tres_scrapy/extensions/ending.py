@@ -65,11 +65,16 @@ class Ending:
         crawler.signals.connect(self.spider_idle, signal=signals.spider_idle)
         crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
 
-    def spider_idle(self, spider: Spider) -> None:
+    @property
+    def reason(self) -> str:
+        """Why the spider is closed if nothing is left to do now, "" if Scrapy says it."""
         if self._crawl.finished:
-            raise CloseSpider(PAGE_LIMIT)
-        if self._is_ours:
-            raise CloseSpider(FRONTIER_EXHAUSTED if self._crawl.pages else NO_PAGE)
+            return PAGE_LIMIT
+        return "" if not self._is_ours else FRONTIER_EXHAUSTED if self._crawl.pages else NO_PAGE
+
+    def spider_idle(self, spider: Spider) -> None:
+        if reason := self.reason:
+            raise CloseSpider(reason)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         store = self._crawl.store

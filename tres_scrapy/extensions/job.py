@@ -5,40 +5,36 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-import sys
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from hashlib import sha256
-from operator import attrgetter
+from math import ceil
 from pathlib import Path
-from typing import Any, Final, ParamSpec, Self
+from typing import Any, ParamSpec, Self
 
-from itemadapter import ItemAdapter
-from scrapy import Item, Request, Spider, signals
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.guest import offered
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.typed import typed
-from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
-from tres_scrapy.items import RelevantPage, item_class
+from tres_scrapy.items import LONGEST, dump_item, load_item
+from tres_scrapy.run.identity import identity_of, journal_kind, now
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import interrupted, items, marks, recover, requests
-from tres_scrapy.topic.shipped import TOPIC_FILE
-from tres_scrapy.url.message import TresError, plural
+from tres_scrapy.url.message import plural
 
 JOB_FAILED = "job_failed"
 _CAP = "max_per_domain"
+LATE, RETRACTED = 0, 1  # places of items that come after their page
+_KINDS = "late items", "retracted items"
 _ASKED = "sitemaps of "  # before the origin of a host
+_REST = "rest of "  # before the name of a host
 
 P = ParamSpec("P")
-_LONGEST: Final = 100  # characters quoted of a name from a file
 
 
 logger = logging.getLogger(__name__)
@@ -109,9 +105,14 @@ class Job:
     def recover(self, crawl: Crawl, own: Container[int]) -> None:
         """Restore the state of the job in a new crawl; `own` has the rows of own requests."""
         self._recover_cap(crawl)
-        recover(self.journal, crawl, own=own if self._keeps_requests else None)
+        killers = recover(self.journal, crawl, own=own if self._keeps_requests else None)
+        for row in killers:
+            logger.warning(
+                "%s was under way when the crawl was killed twice: it is not fetched again",
+                crawl.store.url(row),
+            )
         with reading():
-            crawl.verdicts.remember(marks(self.journal))
+            crawl.remember(marks(self.journal))
         if crawl.pages or crawl.failures:
             logger.info(
                 "Resuming after %d %s: %d %s in the frontier, %d relevant %s",
@@ -168,7 +169,32 @@ class Job:
     def origins_asked(self) -> list[str]:
         """Return the hosts that were asked for their sitemaps, such as http://a.test."""
         with reading():
-            return self.journal.noted_after(_ASKED)
+            return [*self.journal.noted_after(_ASKED)]
+
+    def note_rest(self, host: str, until: float, kind: str) -> bool:
+        """Save until when a host asked for a pause, in seconds since 1970, and how."""
+        return self.write(self.journal.note, f"{_REST}{host}", f"{ceil(until)} {kind}")
+
+    def rests(self) -> dict[str, tuple[int, str]]:
+        """Return the pauses that hosts asked for, also those that are over, as they were saved."""
+        with reading():
+            kept = self.journal.noted_after(_REST).items()
+            return {host: _rest(*value.split(" ")) for host, value in kept}
+
+    def rows_handed_over(self, kind: int) -> set[int]:
+        """Return the rows of pages of which an item of a kind was handed over."""
+        with reading():
+            return set(json.loads(self.journal.noted(_KINDS[kind]) or "[]"))
+
+    def hand_over(self, kind: int, items: Mapping[int, Any]) -> bool:
+        """Save items that come after their page, by row, before they leave; return if that worked.
+
+        Of each kind, LATE or RETRACTED, a page has one.
+        """
+        rows = sorted(self.rows_handed_over(kind) | items.keys())
+        kept = [(row, kind, dump_item(item)) for row, item in items.items()]
+        self._leaving.setdefault(None, []).extend(((row, kind), items[row]) for row in items)
+        return self.write(self.journal.hand_over, kept, _KINDS[kind], json.dumps(rows))
 
     def keep(self, wanted: Mapping[int, Request]) -> None:
         """Save the spider's own requests, by row, in the next transaction."""
@@ -253,71 +279,5 @@ class Job:
             logger.info("MAX is %s, as changed during the crawl", cap)
 
 
-def journal_kind(config: Config) -> type[Journal]:
-    """Return the class of the journal of a crawl; a shard of a crawl has its own."""
-    kinds: list[type[Journal]] = offered("shard_journal") if config.shard.count else [Journal]
-    return kinds[0]
-
-
-def now() -> str:
-    """Return the current UTC time, as used in file names."""
-    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
-
-
-def identity_of(config: Config) -> dict[str, str]:
-    """Return what a crawl must have in common with the crawl that it resumes."""
-    return {
-        "topic": str(config.topic),
-        "policy": config.policy,
-        **_judge_of(config),
-        "shard": f"{config.shard.number} of {config.shard.count}" if config.shard.count else "",
-        "web": "the real one"
-        if config.web.kind is None
-        else f"{config.web.kind} {config.web.seed}",
-    }
-
-
-def _judge_of(config: Config) -> dict[str, str]:
-    """Return what judges the pages of a crawl, by the word for it; "" for the other word."""
-    if config.words.file is not None:
-        text = config.words.file.read_bytes()
-        return {"keywords": f"{len(text.splitlines())} lines, {_hash(text)}", "pack": ""}
-    judge = f" judged by {config.judge}" if config.judge else ""
-    found = [(place / TOPIC_FILE).read_bytes() for place in require_packs(config)]
-    return {"keywords": "", "pack": "+".join(map(_hash, found)) + judge}
-
-
-def _hash(text: bytes) -> str:
-    return sha256(text).hexdigest()[:12]
-
-
-def dump_item(item: Any) -> str:
-    """Return an item as JSON; raise ValueError or TypeError if JSON cannot store all of it."""
-    kind = type(item)
-    name = f"{kind.__module__}:{kind.__qualname__}"
-    text = json.dumps([name, dict(ItemAdapter(item))])
-    if load_item(text) != item:
-        raise ValueError("it holds values that JSON cannot store")
-    return text
-
-
-def load_item(text: str) -> Any:
-    """Return the item that `dump_item` wrote, without importing the module that the text names.
-
-    Raise TresError if that module is not loaded, ValueError or LookupError if the text is not such
-    an item or cannot be exported.
-    """
-    name, fields = json.loads(text)
-    json.dumps(fields, ensure_ascii=False).encode()  # raises UnicodeEncodeError: not exportable
-    module, _, path = str(name).partition(":")
-    if module not in sys.modules:
-        raise TresError(
-            f"JOBDIR holds items of a class {path[:_LONGEST]!r} that is not loaded yet: "
-            f"import {module[:_LONGEST]!r} at the top of the spider's file, then resume"
-        )
-    kind = attrgetter(path)(sys.modules[module])
-    if not (isinstance(kind, type) and ItemAdapter.is_item_class(kind)):
-        raise ValueError(f"{str(name)!r} is not a class of items")
-    if kind is RelevantPage:
-        kind = item_class(fields)
-    return kind(fields) if issubclass(kind, dict | Item) else kind(**fields)
+def _rest(until: str, kind: str) -> tuple[int, str]:
+    return int(until), kind[:LONGEST]

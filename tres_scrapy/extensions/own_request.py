@@ -15,7 +15,7 @@ from tres_scrapy.downloader.request import ASIDE, OWN, SAMPLE
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.frontier.column import Rows
-from tres_scrapy.frontier.ledger import origin_of
+from tres_scrapy.frontier.host import origin_of
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.url.canonical import canonicalise
 
@@ -55,6 +55,8 @@ class OwnRequests:
 
     def note_past(self) -> None:
         """Note what an interrupted crawl knew, once it is recovered."""
+        if self.dupefilter is not None:
+            self.dupefilter.remember(self._store.closure.urls)
         self.seeds = {self._store.url(row): row for row in self._store.seeds().tolist()}
         if not self.follows_all:
             self._before = set(self._store.closure.urls)

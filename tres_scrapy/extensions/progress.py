@@ -12,11 +12,13 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.typed import typed_setting
+from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.host import WAITED
+from tres_scrapy.downloader.contact import has_contact
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.terminal import TerminalLine
-from tres_scrapy.live.state import CrawlState, Monitor, in_leaves
-from tres_scrapy.settings import USER_AGENT
+from tres_scrapy.live.state import BOUND, CrawlState, Monitor, in_leaves, warnings_of
 from tres_scrapy.url.message import plural
 
 _REDRAW: Final = 1.0  # seconds
@@ -58,6 +60,7 @@ class Progress:
         self._line: TerminalLine | None = None
         self._monitor: SessionMonitor | None = None
         self._loops: list[AsyncioLoopingCall | LoopingCall] = []
+        self._warned: set[str] = set()  # what the log has warned of
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -73,11 +76,13 @@ class Progress:
         if session is None:
             return
         self._monitor = SessionMonitor(session)
+        session.listeners.append(self.booked)
         settings = self._crawler.settings
-        if settings["USER_AGENT"] == USER_AGENT and Config.of(settings).web.kind is None:
+        if not has_contact(settings["USER_AGENT"]) and Config.of(settings).web.kind is None:
             logger.warning(
-                "USER_AGENT has no contact: set your own, so that the owners of sites can reach "
-                "you, for example -s USER_AGENT='my-crawler (+https://example.org/crawl)'"
+                "USER_AGENT has no contact: add %s (a mail address or a URL), so that the owners "
+                "of sites can reach you",
+                typed_setting("contact", "you@example.org"),
             )
         intervals = []
         if self._live:  # not earlier: Scrapy opens its log more than once
@@ -88,6 +93,15 @@ class Progress:
         for call, interval in intervals:
             self._loops.append(create_looping_call(call, self._monitor))
             self._loops[-1].start(interval, now=False)
+
+    def booked(self, booking: Booking) -> None:
+        """Log what looks wrong of the crawl, once; a shard sees only its own pages."""
+        crawl = CrawlSession.of(self._crawler).crawl
+        domains = crawl.store.ledger.relevant_domains
+        found = warnings_of(crawl.pages, crawl.relevant, domains, crawl.counts[BOUND])
+        for name in found.keys() - self._warned:
+            self._warned.add(name)
+            logger.warning("%s", found[name])
 
     def spider_closed(self, spider: Spider) -> None:
         for loop in self._loops:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import asdict
@@ -25,18 +24,21 @@ from tres_scrapy import settings as own_settings
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
+from tres_scrapy.crawl.share import Holder
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import record_path
+from tres_scrapy.report.share import sentence
 from tres_scrapy.run.run_file import HealthPoint, RecordError
-from tres_scrapy.run.writer import Writer
+from tres_scrapy.run.writer import Writer, resident_memory
 from tres_scrapy.url.message import plainly
 
 EVERY: Final = 1.0  # seconds between two transactions
 HEALTH: Final = 10.0  # least seconds between two notes of memory and answers,
 NOTES: Final = 200  # and how many of them there are at most in the life of a process, about
 ANSWERS: Final = ("downloader/response_status_count/", "downloader/exception_type_count/")
+OUTPUT: Final = "tres/output/"  # figures of the output that was written again at the end
 WEB: Final = "tres/web/"  # figures by the true labels of an offline web
 # Scrapy's settings that the record holds
 SCRAPY: Final = (
@@ -71,6 +73,7 @@ class Recorder:
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         self.path = Path()
         self._reason, self._facts = "", dict[str, str]()
+        self._warned = set[str]()  # about sites that gave most of the last pages
         self._begun = self._next_health = time()
 
     @classmethod
@@ -118,7 +121,7 @@ class Recorder:
                 logger.error("%s: the crawl continues without a record", plainly(error))
                 return
             session.listeners.append(self.booked)
-        self._loop = create_looping_call(self._flush)
+        self._loop = create_looping_call(self.flush)
         self._loop.start(EVERY, now=False)
 
     @property
@@ -131,7 +134,13 @@ class Recorder:
         if self._writer is not None:
             self._save(self._writer.note, booking)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the file has all pages booked before the spider closed, with their texts."""
+        return self._writer is not None and self._config.watch.texts
+
     def spider_closed(self, spider: Spider, reason: str) -> None:
+        self.flush()  # others read the file when the engine has stopped
         self._reason = reason
         if (session := self._crawler.get_extension(CrawlSession)) is not None:
             ending = session.ending
@@ -150,6 +159,7 @@ class Recorder:
             if name.startswith(WEB)
         }
         facts = self._facts | ({"labels": json.dumps(labels)} if labels.get("pages") else {})
+        facts |= self._output()
         end = self._writer.close if self._job is None else self._writer.finish
         session = CrawlSession.of(self._crawler)
         pages, is_own = session.crawl.pages, not session.follows_all
@@ -160,6 +170,12 @@ class Recorder:
             self.path.unlink()  # an empty file would only mislead
         elif self._config.watch.record and self._config.watch.report and pages:
             self._report()
+
+    def _output(self) -> dict[str, str]:
+        """Return what the last model of a topic has made of the output, {} without such a topic."""
+        names = ("pages", "domains", "added", "taken_out")
+        found = {name: self._stats.get_value(f"{OUTPUT}{name}") for name in names}
+        return {} if None in found.values() else {"final": json.dumps(found)}
 
     def _save(self, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
         """Call what writes to the file; return whether that worked."""
@@ -190,11 +206,19 @@ class Recorder:
         else:
             logger.info("The report of the crawl is %s", page)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what was booked, so that others can read it."""
         if self._writer is None or not self._save(self._writer.flush, time()):
             return
+        self._warn(self._writer.holder)
         if time() >= self._next_health:
             self._note_health(resident_memory())
+
+    def _warn(self, holder: Holder | None) -> None:
+        """Warn once about each site or body that gives most pages, unless that was asked for."""
+        if holder is not None and not holder.reason and holder.site not in self._warned:
+            self._warned.add(holder.site)
+            logger.warning("%s", sentence(holder))
 
     def _note_health(self, memory: int | None) -> None:
         now, found = time(), dict[str, int]()
@@ -236,20 +260,3 @@ def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
 
 def _text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def resident_memory() -> int | None:
-    """Return the bytes that this process and its children hold, None where /proc is missing.
-
-    Memory that processes share counts once for each.
-    """
-    waiting, found = [os.getpid()], 0
-    while waiting:
-        process = Path("/proc", str(waiting.pop()))
-        try:
-            found += int((process / "statm").read_text().split()[1])
-            for file in (process / "task").glob("*/children"):
-                waiting += map(int, file.read_text().split())
-        except OSError:  # it has just ended
-            continue
-    return found * os.sysconf("SC_PAGE_SIZE") or None

@@ -151,7 +151,7 @@ class Sitemaps:
         self._session.crawl.store.names.learn(judged.names)
         if judged.page.content_type == INDEX:
             return [link.url for link in judged.page.links]
-        new = self._session.add_links(row, judged)
+        new = self._session.steps.add_unlinked(row, judged)
         counts[LINKS] += new
         logger.info("Links in the sitemap %s that are new: %d", url, new)
         return []

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from shutil import rmtree
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.assembly import require_packs
+from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import POLICIES, kind_of
-from tres_scrapy.extensions.job import identity_of, journal_kind
 from tres_scrapy.items import CHOSEN
+from tres_scrapy.run.identity import identity_of, journal_kind
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordError, KeywordSet
 from tres_scrapy.topic.shipped import packs, shipped_models
@@ -98,6 +100,12 @@ def new_folder(config: Config, output: Path, jobdir: str | None) -> Path | None:
         return None
     path = topic_folder(output, jobdir).path
     return None if path.exists() else path
+
+
+def remove_unused(folder: Path, crawl: Crawl) -> None:
+    """Remove the folder of a new topic that has learned nothing: no page was fetched."""
+    if not crawl.pages:
+        rmtree(folder, ignore_errors=True)
 
 
 def _refuse_name_of_pack(config: Config, made: Path) -> None:

@@ -6,7 +6,7 @@ A kill at any moment leaves a state from which the same call completes the work.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tres_scrapy.forget.file import FORGETTERS, forget_records
@@ -43,20 +43,30 @@ def forget(path: Path, wanted: Forgotten, say: Callable[[str], None]) -> None:
 
     Raise TresError, and change nothing, if the crawl runs.
     """
-    with closing(SCHEMA.open(path, Access.EXCLUSIVE)) as database:
-        meta = dict(database.execute("SELECT name, value FROM meta").fetchall())
-        if int(meta.get("shards", 1)) > 1:
-            raise TresError(f"{path} is of a crawl in shards: forget cannot change it")
-        if path.name != NAME and "ended" not in meta:
-            raise TresError(f"{path}: {ANOTHER}")
+    with stopped(path) as database:
         for url in _delivered(database, wanted):
             say(f"delivered before: {printable(url)}")
         forgotten = plan(database, wanted)
-        for line in _files(Path(meta.get("output", "")), database, forgotten):
-            say(line)
-        for line in _topic(path, forgotten):
+        for line in take_out(path, database, forgotten):
             say(line)
         say(f"{path}: {scrub(database, forgotten)} forgotten in all")
+    report_again(path, say)
+
+
+@contextmanager
+def stopped(path: Path) -> Iterator[Database]:
+    """Open the file of a run to change it; raise TresError if the crawl runs or has shards."""
+    with closing(SCHEMA.open(path, Access.EXCLUSIVE)) as database:
+        meta = dict(database.execute("SELECT name, value FROM meta").fetchall())
+        if int(meta.get("shards", 1)) > 1:
+            raise TresError(f"{path} is of a crawl in shards: it cannot be changed")
+        if path.name != NAME and "ended" not in meta:
+            raise TresError(f"{path}: {ANOTHER}")
+        yield database
+
+
+def report_again(path: Path, say: Callable[[str], None]) -> None:
+    """Write the report of a run again, if it has one."""
     report = path.with_suffix(REPORT)
     if report.is_file():
         with Record(path) as record:
@@ -70,8 +80,16 @@ def _delivered(database: Database, wanted: Forgotten) -> list[str]:
     return [url for url, final in found.fetchall() if wanted.covers(url) or wanted.covers(final)]
 
 
-def _files(output: Path, database: Database, forgotten: Forgotten) -> Iterator[str]:
+def take_out(path: Path, database: Database, forgotten: Forgotten) -> Iterator[str]:
+    """Take pages out of the files beside the output and out of the topic; yield a line for each."""
+    yield from _files(database, forgotten)
+    yield from _topic(path, forgotten)
+
+
+def _files(database: Database, forgotten: Forgotten) -> Iterator[str]:
     """Yield a line for each file beside the output."""
+    found = database.execute("SELECT value FROM meta WHERE name = 'output'").fetchone()
+    output = Path(*found or ())
     stem = output.name.removesuffix(".jsonl")
     for ending, forgetter in FORGETTERS.items():
         path = output.parent / f"{stem}{ending}"
@@ -104,6 +122,9 @@ def _forget_kept(folder: TopicFolder, forgotten: Forgotten) -> int:
         left = [line for line in lines if not forgotten.covers((line.split() or [""])[-1])]
         with whole_file(folder.answers) as file:
             file.write("".join(f"{line}\n" for line in left).encode())
+    asked = folder.read_answered()
+    folder.answered.unlink(missing_ok=True)
+    folder.add_answered(row for row in asked if not forgotten.covers(row["url"]))
     state = folder.read_state()
     answers = {u: a for u, a in state.get("answers", {}).items() if not forgotten.covers(u)}
     folder.write_state(state | {"answers": answers} if state else state)

@@ -36,7 +36,7 @@ def plan(database: Database, wanted: Forgotten) -> Forgotten:
             found.update(name for name in names if NOWHERE not in name)
     wanted = wanted.with_urls(url for url in found if not wanted.covers(url))
     with database.transaction() as cursor:
-        cursor.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (FORGOTTEN, wanted.written()))
+        wanted.save(cursor, FORGOTTEN)
     return wanted
 
 

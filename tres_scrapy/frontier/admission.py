@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.frontier.column import Table, within
-from tres_scrapy.frontier.ledger import DomainLedger, Hosts, host_of
+from tres_scrapy.frontier.host import Hosts, host_of
+from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.links.code import RaggedArray, silent
 
 NO_ACTIONS: Final[NDArray[np.float32]] = np.zeros((0, 3), dtype=np.float32)
@@ -63,7 +64,7 @@ class Closure:
         self._numbers: dict[str, int] = {}
         self._passing: dict[str, int] = {}  # redirect URL: its LEASED row
         self._closed = Table(np.dtype([("closed", "?")]))
-        self._refuses: Callable[[str], bool] | None = None
+        self._refuses: list[Callable[[str], bool]] = []
 
     def number_of(self, url: str) -> int:
         """Return the number of a URL; a new URL gets the next number."""
@@ -79,7 +80,7 @@ class Closure:
 
     def is_closed(self, url: str) -> bool:
         """Return whether a URL is fetched or being fetched, or must not be."""
-        if self._refuses is not None and self._refuses(url):
+        if any(refuses(url) for refuses in self._refuses):
             return True
         number = self._numbers.get(url)
         return number is not None and bool(self._closed["closed"][number])
@@ -92,10 +93,17 @@ class Closure:
         """Note that the URLs of these numbers are fetched or being fetched."""
         self._closed["closed"][numbers] = True
 
-    def refuse(self, refuses: Callable[[str], bool]) -> None:
-        """Close the URLs, known and new ones, that must not be fetched."""
-        self._refuses = refuses
-        self.close(np.array([n for n, url in enumerate(self.urls) if refuses(url)], np.int64))
+    def refuse(
+        self, refuses: Callable[[str], bool], known: NDArray[np.int64] | None = None
+    ) -> None:
+        """Close more URLs that must not be fetched.
+
+        `known` are the numbers of those that have one; without it, they are looked for.
+        """
+        self._refuses.append(refuses)
+        if known is None:
+            known = np.array([n for n, url in enumerate(self.urls) if refuses(url)], np.int64)
+        self.close(known)
 
     def reopen(self, number: int) -> None:
         """Note that the URL of this number is to be fetched again."""
@@ -142,7 +150,7 @@ class Scope:
     """
 
     def __init__(self, options: ScopeOptions) -> None:
-        self._options = options
+        self.options = options
         self._allow = _compiled(options.allow)
         self._deny = _compiled(options.deny)
         self._counts: Counter[str] = Counter()
@@ -174,11 +182,11 @@ class Scope:
 
     def enter(self, urls: Sequence[str]) -> None:
         """Count URLs that are in the frontier, by directory."""
-        if self._options.max_per_path is not None:
+        if self.options.max_per_path is not None:
             self._directories.update(map(directory_of, urls))
 
     def _leave(self, urls: Sequence[str]) -> None:
-        if self._options.max_per_path is not None:
+        if self.options.max_per_path is not None:
             self._directories.subtract(map(directory_of, urls))
             for directory in map(directory_of, urls):
                 if not self._directories[directory]:
@@ -189,7 +197,7 @@ class Scope:
         return next(self._refusals(url, depth, known=known), None)
 
     def _refusals(self, url: str, depth: int, *, known: bool) -> Iterator[Refusal]:
-        options, host = self._options, host_of(url)
+        options, host = self.options, host_of(url)
         if options.max_depth is not None and depth > options.max_depth:
             yield Refusal("max_depth", str(options.max_depth))
         for name in _listed(host, options.denied_domains):
@@ -207,7 +215,7 @@ class Scope:
 
     def reads(self, language: str) -> bool:
         """Return whether a page in a language may be relevant; "" is an unknown one."""
-        return not self._options.languages or language in {"", *self._options.languages}
+        return not self.options.languages or language in {"", *self.options.languages}
 
     def taken_counts(self) -> Counter[str]:
         """Return how many links were refused since the last call, by stat name."""

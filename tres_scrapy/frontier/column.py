@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Final
 
@@ -133,9 +133,10 @@ class IntegerSet:
     def __len__(self) -> int:
         return len(self._sorted) + len(self._newest)
 
-    def __iter__(self) -> Iterator[int]:
-        yield from self._sorted.tolist()
-        yield from self._newest
+    def values(self) -> NDArray[np.int64]:
+        """Return all numbers, in any order."""
+        newest = np.fromiter(self._newest, np.int64, len(self._newest))
+        return np.concatenate([self._sorted, newest])
 
     def add(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add numbers [n], which may repeat, and return those that are new, each once."""

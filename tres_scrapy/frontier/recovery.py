@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.frontier.column import Rows, within
 from tres_scrapy.frontier.feature import Path
-from tres_scrapy.frontier.ledger import host_of
+from tres_scrapy.frontier.host import host_of
 from tres_scrapy.frontier.store import NO_PARENT, SAVED, SampleStore, State
 from tres_scrapy.links.code import RaggedArray
 

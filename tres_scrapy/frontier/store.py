@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from enum import IntEnum
 from itertools import islice
 
@@ -13,7 +13,8 @@ from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.admission import Admission, Closure, Outlinks, Scope
 from tres_scrapy.frontier.column import Anchors, HashedFeatures, Rows, Table
 from tres_scrapy.frontier.feature import Path
-from tres_scrapy.frontier.ledger import ANY_HOST, Availability, DomainLedger, Hosts, host_of
+from tres_scrapy.frontier.host import Hosts, host_of
+from tres_scrapy.frontier.ledger import ANY_HOST, Availability, DomainLedger
 from tres_scrapy.links.code import Names, silent
 
 NO_PARENT = -1
@@ -74,6 +75,7 @@ class SampleStore(Table):
         self.revised = bytearray()  # records of type REVISED, in the order of their changes
         self.paths: dict[int, Path] = {}  # by row of a page, in the order of their bookings
         self.guests: dict[int, Path] = {}  # the same of rows that stand for pages of other shards
+        self.distrusted: set[str] = set()  # registrable domains of which nothing more is fetched
         self._on_drop: Callable[[Rows], None] | None = None
         self._answers: set[int] = set()  # rows that a search box returned; not in JOBDIR
         self._held: set[int] = set()  # rows that keep their slot of MAX while they wait
@@ -91,7 +93,9 @@ class SampleStore(Table):
         depth = None if parent == NO_PARENT else path.length
         kept = self.admission.admit(urls, hosts, depth, self.ledger.limits.pending - self.pending)
         if parent != NO_PARENT:
-            kept = self.admission.within_share(int(self["domain"][parent]), links, kept)
+            domain = int(self["domain"][parent])
+            kept = self.admission.within_share(domain, links, kept)
+            kept = [] if self.ledger.names[domain] in self.distrusted else kept
         where = self.extend(len(kept))
         static = self["static"][where]
         static[:, feature.STATE] = path.features
@@ -231,6 +235,20 @@ class SampleStore(Table):
             closed = self.closure.closed(self["url"].take(rows))
             given_up = self.ledger.given_up(self["domain"].take(rows))
             self._on_drop(rows[closed | given_up])
+
+    def distrust(self, sites: Iterable[str]) -> None:
+        """Fetch nothing of more registrable domains, no URL to which only their pages link."""
+        self.distrusted.update(sites)
+        bad = np.array([name in self.distrusted for name in self.ledger.names], dtype=np.bool_)
+        parents = self["parent"]
+        told = (parents != NO_PARENT) & bad[self["domain"][parents]]
+        waits = self["state"] == State.PENDING
+        urls, refused = self["url"], bad[self["domain"]]
+        only = np.setdiff1d(urls[waits & told], urls[waits & ~told])
+        self.closure.refuse(self._is_distrusted, np.union1d(urls[refused], only))
+
+    def _is_distrusted(self, url: str) -> bool:
+        return self.ledger.names[self.domain_of(url)] in self.distrusted
 
     def readmit(self, domains: NDArray[np.bool_], own: Container[int] | None = None) -> Rows:
         """Make samples PENDING again that were dropped with their domains; return them.

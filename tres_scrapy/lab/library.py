@@ -15,7 +15,8 @@ from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.lab.webs.graph import read_answer
 from tres_scrapy.lab.webs.web import Answer, Web
 from tres_scrapy.links.code import Wordbook
-from tres_scrapy.page.kind import fingerprint, is_soft_404
+from tres_scrapy.page.copies import fingerprint
+from tres_scrapy.page.kind import is_soft_404
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.judge import cues_of
 from tres_scrapy.topic.pack import Judged, Pack

@@ -108,6 +108,8 @@ function showState(state) {
   byId("status").className = `pill ${status}`;
   const left = state.left === null || status !== "running" ? "" : `, ${duration(state.left)} left`;
   byId("timing").textContent = `${duration(state.elapsed)}${left}`;
+  byId("warnings").textContent = state.warnings.join(". ");
+  byId("warnings").hidden = !state.warnings.length;
   byId("progress").hidden = !state.limit;
   const share = state.limit ? Math.min(1, state.pages / state.limit) : 0;
   byId("progress").firstElementChild.style.width = `${100 * share}%`;
@@ -121,14 +123,25 @@ function showState(state) {
   card("Pages per second", rate, `${whole(state.under_way)} under way`);
   card("Failed fetches", whole(state.failures), "not counted as pages");
   if (state.shards) showShards(state.shards);
+  showHolder(state.holder);
   byId("pause").textContent = status === "paused" ? "Resume" : "Pause";
-  for (const button of document.querySelectorAll("header button, form button")) {
+  for (const button of document.querySelectorAll("header button, form button, #distrust")) {
     button.disabled = status === "ending";
   }
   byId("tab-asked").hidden = !state.asked && byId("pane-asked").hidden;
   byId("tab-asked").textContent = `Questions (${whole(state.asked)})`;
   byId("max-value").placeholder = state.limit ? "none, 10 or 5_2" : "none or 10";
   if (state.shards) byId("max-value").placeholder = "none or 10";
+}
+
+// The site or body that gave most of the last pages
+
+function showHolder(holder) {
+  byId("holder").hidden = !holder;
+  if (!holder) return;
+  byId("holder").className = holder.reason ? "" : "warning";
+  byId("holder").firstElementChild.textContent = holder.said;
+  byId("distrust").value = holder.site;
 }
 
 // Shards of a crawl in several processes
@@ -319,7 +332,7 @@ async function showAsked() {
     item.dataset.url = page.url;
     item.append(
       link(page.url, page.title || page.url), buttons(page), element("p", "text", page.text),
-      element("p", "note", `P(relevant) ${percent(page.probability)}`),
+      element("p", "note", `Asked as it is ${page.why}: P(relevant) ${percent(page.probability)}`),
     );
     return item;
   }));
@@ -438,7 +451,7 @@ function lost(error) {
   } else {
     notice(error.message);
   }
-  for (const button of document.querySelectorAll("header button, form button")) {
+  for (const button of document.querySelectorAll("header button, form button, #distrust")) {
     button.disabled = true;
   }
 }
@@ -473,15 +486,20 @@ async function steer(wish, value, place = "said") {
 }
 
 byId("pause").addEventListener("click", () => steer(status === "paused" ? "resume" : "pause"));
+// A second click within 4 seconds confirms.
+function confirmed(button) {
+  if (button.dataset.sure) return true;
+  const text = button.textContent;
+  button.dataset.sure = "yes";
+  button.textContent = `${text}: sure?`;
+  setTimeout(() => { delete button.dataset.sure; button.textContent = text; }, 4000);
+  return false;
+}
 byId("stop").addEventListener("click", (event) => {
-  const button = event.currentTarget;
-  if (!button.dataset.sure) { // a second click within 4 seconds confirms
-    button.dataset.sure = "yes";
-    button.textContent = "Stop: sure?";
-    setTimeout(() => { delete button.dataset.sure; button.textContent = "Stop"; }, 4000);
-    return;
-  }
-  steer("stop");
+  if (confirmed(event.currentTarget)) steer("stop");
+});
+byId("distrust").addEventListener("click", (event) => {
+  if (confirmed(event.currentTarget)) steer("distrust", event.currentTarget.value);
 });
 for (const wish of ["seed", "max"]) {
   byId(wish).addEventListener("submit", async (event) => {

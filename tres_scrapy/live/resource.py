@@ -161,6 +161,7 @@ class LivePage(Resource):
             "stop": self._control.stop,
             "seed": partial(self._control.add_seed, value),
             "max": partial(self._control.change_max, value),
+            "distrust": partial(self._control.distrust, value),
         }
         if do in ANSWERS:  # the record is read in the thread
             return self._later(

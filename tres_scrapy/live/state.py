@@ -13,11 +13,17 @@ from typing import Any, Final
 
 from tqdm import tqdm
 
+from tres_scrapy.config.typed import typed
+from tres_scrapy.frontier.admission import OUT_OF_SCOPE
 from tres_scrapy.url.message import plural
 
 Figures = Mapping[str, float | str]
 FAILURES: Final = "failures/"  # before the kind of a failure, in the name of a figure
 LATEST: Final = ("q_loss", "skipped_updates", "updates")  # of the one learner: no sums
+ENOUGH: Final = 20  # pages from which on hardly a relevant one is worth a warning,
+HARDLY: Final = 0.05  # which is this share at most
+BOUND: Final = f"{OUT_OF_SCOPE}allowed_domains"  # a figure: links refused
+OF_ONE_SITE: Final = 12  # relevant pages from which on a single site is worth one
 WINDOW: Final = 60.0  # seconds; older marks say little about the next minute
 
 
@@ -52,6 +58,11 @@ class CrawlState:
         """Return the sum of a figure over all shards."""
         return sum(float(figures.get(name, 0)) for figures in self.shards.values())
 
+    def warnings(self) -> list[str]:
+        """Return what looks wrong of the whole crawl."""
+        names = "pages", "relevant_pages", "relevant_domains", BOUND
+        return list(warnings_of(*(int(self.sum(name)) for name in names)).values())
+
     def figures(self) -> dict[str, float]:
         """Return the figures of the whole crawl: sums of those of its shards, or what fits.
 
@@ -72,6 +83,26 @@ class CrawlState:
     def rows(self) -> list[dict[str, Any]]:
         """Return what the live page says of each shard."""
         return [_row(shard, self.shards.get(shard)) for shard in range(self.count or 1)]
+
+
+def warnings_of(pages: int, relevant: int, domains: int, bound: int = 0) -> dict[str, str]:
+    """Return what looks wrong of a crawl with so many pages, by what it is.
+
+    One with links `bound` by `allowed_domains` may be of one site.
+    """
+    found = {}
+    if pages >= ENOUGH and relevant <= HARDLY * pages:
+        found["hardly"] = (
+            f"Hardly a page fits: {relevant} of {pages} pages "
+            f"{'is' if relevant == 1 else 'are'} relevant; the seed may be off topic: give "
+            "another one"
+        )
+    if relevant >= OF_ONE_SITE and domains == 1 and not bound:
+        found["one site"] = (
+            f"All {relevant} relevant pages are of one site, which may not be the topic: give "
+            f"seeds of other sites, or lower {typed('max_per_domain')}"
+        )
+    return found
 
 
 def failures(figures: Figures) -> int:

@@ -70,6 +70,16 @@ class Steering(ABC):
         more = self._change_cap(cap)
         return _logged(f"MAX is {'none' if cap is None else cap} from now on{more}")
 
+    def distrust(self, text: str) -> str:
+        """Fetch nothing more of a site, and of the sites found only through it."""
+        self._require(RUNNING, PAUSED)
+        site = _short(text).strip().lower()
+        more = self._distrust(site)
+        return _logged(
+            f"Nothing more of {site}{more} is fetched. To take out its pages, once the crawl has "
+            f"ended: tres distrust {site} RUN"
+        )
+
     def _require(self, *states: str) -> None:
         if self.state not in states:
             raise ControlError(f"The crawl is {self.state}")
@@ -90,6 +100,10 @@ class Steering(ABC):
     @abstractmethod
     def _change_cap(self, cap: Cap | None) -> str:
         """Return what else has changed."""
+
+    @abstractmethod
+    def _distrust(self, site: str) -> str:
+        """Return what else is not fetched; raise ControlError if no page of a site was fetched."""
 
 
 def require_public(host: str) -> None:

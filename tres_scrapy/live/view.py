@@ -15,6 +15,7 @@ from tres_scrapy.live.state import Monitor, failures
 from tres_scrapy.live.steering import Steering
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.share import holder_of, sentence
 from tres_scrapy.run.run_file import Fetch
 
 RECENT_PAGES: Final = 40  # the newest pages in an answer
@@ -57,6 +58,7 @@ class PageState:
             "status": self._control.state,
             "offline": bool(state.sum("offline")),
             "end": self._end,
+            "warnings": state.warnings(),
             "pages": state.pages,
             "limit": state.limit,
             "relevant": state.sum("relevant_pages"),
@@ -120,10 +122,11 @@ class View:
         record = self.record
         with record.moment():
             found = [page for page in record.last(RECENT_PAGES) if page.step > after]
-            pages = self._as_dicts(found)
+            pages, holder = self._as_dicts(found), holder_of(record)
         asked = len(self._answering.questions())
         last = pages[0]["step"] if pages else after
-        return _json(now | {"recent": pages, "step": last, "asked": asked})
+        held = None if holder is None else {**holder._asdict(), "said": sentence(holder)}
+        return _json(now | {"recent": pages, "step": last, "asked": asked, "holder": held})
 
     def figures(self, shown: int) -> bytes | None:
         """Return the charts as JSON, some seconds old; None if step `shown` has the same."""

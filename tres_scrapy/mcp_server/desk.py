@@ -84,7 +84,7 @@ class Desk:
         """
         _, asked = self._asked(name)
         rows = [
-            {"url": each["url"], "probability": each["probability"]}
+            {"url": each["url"], "probability": each["probability"], "why": each["why"]}
             | {"title_data": each["title"], "text_data": each["text"][:LEAD]}
             for each in asked[: _number("count", count)]
         ]

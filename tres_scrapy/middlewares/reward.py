@@ -132,7 +132,7 @@ class RewardMiddleware:
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
         row = response.meta.get(LEASE)
         if row is not None and VISIT not in response.meta:  # else it is booked with its links
-            self._session.book(row, failure_of(exception))
+            self._session.steps.book(row, failure_of(exception))
 
     async def _page(self, row: int, response: Response) -> Judged | Failure | None:
         """Return the judged page of a leased row, its failure, or None if it cannot be judged."""
@@ -185,7 +185,7 @@ class RewardMiddleware:
         if not self._follows_all:
             return self._book_own(row, page, response, outputs)
         links = NO_LINKS if isinstance(page, Failure) else outlinks_of(page)
-        booked = self._session.book(row, page, links, items=_items_of(outputs))
+        booked = self._session.steps.book(row, page, links, items=_items_of(outputs))
         return outputs if booked else []
 
     def _book_own(
@@ -210,7 +210,7 @@ class RewardMiddleware:
         outlinks = NO_LINKS
         if is_data or isinstance(page, Judged):
             outlinks = Outlinks(list(links), *self._described(page, list(links)))
-        booked = self._session.book(row, None if is_data else page, outlinks, links, items)
+        booked = self._session.steps.book(row, None if is_data else page, outlinks, links, items)
         for each in links.values():
             each.meta.setdefault(SAMPLE, NO_PARENT)  # a rule keeps its URL out of the frontier
         return outputs if booked else []

@@ -10,7 +10,8 @@ import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.kind import LANES, MAX_DIFFERENCE, fingerprint, is_soft_404
+from tres_scrapy.page.copies import MAX_DIFFERENCE, SKETCH, fingerprint
+from tres_scrapy.page.kind import is_soft_404
 from tres_scrapy.page.pdf_page import PdfReader, read_document
 from tres_scrapy.page.text import BOILERPLATE, LIMITS, MIN_TEXT_WORDS, Page, read_page
 
@@ -76,7 +77,7 @@ def copy_of(title: str, text: str, *, loose: bool = False) -> Copy:
     whole = " ".join(f"{title} {text}".lower().split())
     digest = blake2b(whole.encode("utf-8", "replace"), digest_size=16).digest()
     mark = fingerprint(Page("", title, text, ()))
-    return Copy(digest, mark[-LANES // 8 :], loose)
+    return Copy(digest, mark[8:SKETCH], loose)
 
 
 def copy_of_bytes(body: bytes) -> Copy:

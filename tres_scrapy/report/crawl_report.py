@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
@@ -10,11 +11,14 @@ from typing import Final
 
 from tres_scrapy.crawl.crawl import DATA
 from tres_scrapy.page.wall import WALLS
+from tres_scrapy.report.audit import Audit, checked
 from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.learned_chart import PREFIX
 from tres_scrapy.report.record import Record
-from tres_scrapy.run.run_file import Fetch, Point
+from tres_scrapy.report.share import holder_of, independent, sentence, shares
+from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN
+from tres_scrapy.run.run_file import Fetch, Point, reading
 from tres_scrapy.url.message import plural
 
 TEMPLATE: Final = "report/crawl_report.html.jinja"
@@ -22,6 +26,7 @@ SUFFIX: Final = ".html"
 RECENT_PAGES: Final = 60  # pages in the table
 SEARCHED_PAGES: Final = 1_000  # pages in the list to search
 BEST_PAGES: Final = 20  # pages at the top
+SHARES: Final = 10  # sites and bodies in the table of their shares
 KINDS: Final = {
     "greedy": "highest Q",
     "uncertain": "little explored",
@@ -55,14 +60,18 @@ def write_report(record: Record, path: Path) -> None:
 def render(record: Record) -> str:
     """Return the report of a record as HTML."""
     drawn = {chart.name: chart for chart in charts(record)}
-    meta = record.meta()
+    meta, holder = record.meta(), holder_of(record)
     return chart_page(
         TEMPLATE,
         list(drawn.values()),
         meta=meta,
         verdict=_verdict(record, meta),
         begun=_begun(record),
-        ending=_ending(meta),
+        ending=_ending(meta, record.count().get(DISTRUSTED, 0)),
+        holder=holder,
+        held="" if holder is None else sentence(holder),
+        shares=shares(record, SHARES),
+        fetched=max(1, record.curve()[-1].pages) if record.curve() else 1,
         shards=record.shards(),
         headline=_headline(record),
         refused=record.refused(),
@@ -118,11 +127,15 @@ def _verdict(record: Record, meta: dict[str, str]) -> str:
     last = next(iter(record.curve()[-1:]), None)
     if last is None or not last.pages:
         return "No page was fetched."
-    share, topic = _percent(last.relevant / last.pages), meta.get("topic", "the topic")
+    with reading(record.path):
+        final = json.loads(meta.get("final", "{}"))  # what the last model has made of the output
+        found = int(final.get("pages", last.relevant))
+        domains = int(final.get("domains", last.domains))
     return (
-        f"{last.relevant:,} of {last.pages:,} {plural(last.pages, 'page')}, {share}, "
-        f"{'is' if last.relevant == 1 else 'are'} relevant to {topic}, "
-        f"on {last.domains:,} {plural(last.domains, 'domain')}."
+        f"{found:,} of {last.pages:,} {plural(last.pages, 'page')}, "
+        f"{_percent(found / last.pages)}, {'is' if found == 1 else 'are'} relevant to "
+        f"{meta.get('topic', 'the topic')}, on {domains:,} {plural(domains, 'domain')}: "
+        f"{checked(Audit.read(record.path))}."
     )
 
 
@@ -139,7 +152,7 @@ def _by_web(record: Record) -> str:
     )
 
 
-def _ending(meta: dict[str, str]) -> str:
+def _ending(meta: dict[str, str], distrusted: int) -> str:
     if "ended" not in meta:
         return "It was still running when this was written, or it was killed."
     reason = meta.get("reason", "")
@@ -147,7 +160,10 @@ def _ending(meta: dict[str, str]) -> str:
     left, gone, reserved = (meta.get(name) for name in ("left", "gone", "reserved"))
     told += f" {left}." if left else ""
     told += f" Kept out of the output, as reserved: {reserved}." if reserved else ""
-    return told + (f" Hosts given up: {gone}." if gone else "")
+    told += f" Hosts given up: {gone}." if gone else ""
+    return told + (
+        f" Taken out, as their sites are distrusted: {distrusted:,}." if distrusted else ""
+    )
 
 
 def _headline(record: Record) -> dict[str, str]:
@@ -156,9 +172,10 @@ def _headline(record: Record) -> dict[str, str]:
     if not curve:
         return {}
     last = curve[-1]
-    pages = ("relevant", "irrelevant", "copy", "query", DATA)
+    pages = ("relevant", "irrelevant", "copy", "query", DATA, FORGOTTEN, DISTRUSTED)
     walls = {kind: count[kind] for kind in WALLS if kind in count}
     failures = sum(count.values()) - sum(count.get(kind, 0) for kind in pages)
+    linked = independent(record)
     found = {
         "pages": f"{last.pages:,}",
         "harvest rate": _percent(last.relevant / max(1, last.pages)),
@@ -166,6 +183,8 @@ def _headline(record: Record) -> dict[str, str]:
         "relevant domains": f"{last.domains:,}",
         "waiting links": f"{last.frontier:,}",
     }
+    if linked is not None:
+        found["relevant and independently linked"] = _percent(linked / max(1, last.pages))
     if last.leaves is not None:
         found["leaves"] = f"{last.leaves:,}"
     if walls:

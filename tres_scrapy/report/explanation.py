@@ -13,6 +13,7 @@ from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.page.wall import WALLS
 from tres_scrapy.report.record import Record
+from tres_scrapy.run.forgotten import DISTRUSTED
 from tres_scrapy.run.reason import sentence
 from tres_scrapy.run.run_file import Fetch, RecordError
 from tres_scrapy.url.canonical import domain_of
@@ -27,6 +28,7 @@ OUTCOMES: Final = {
     "irrelevant": "not relevant",
     "copy": "same text as an earlier page",
     "query": "answer of the search engine",
+    DISTRUSTED: "taken out of the output: its site is distrusted",
 } | {kind: f"failed: {what}" for kind, what in WALLS.items()}
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +20,7 @@ from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.run.page_text import StoredText, rights_in
-from tres_scrapy.run.reason import LinkPart, RuleBook, phrase_of, sentence
+from tres_scrapy.run.reason import RuleBook, phrase_of, sentence
 from tres_scrapy.run.run_file import (
     FETCHES,
     LONGEST_URL,
@@ -31,8 +30,16 @@ from tres_scrapy.run.run_file import (
     Rival,
     open_to_read,
     reading,
+    time_of,
 )
-from tres_scrapy.run.snapshot import DEPENDENCE, LINKS, TREE, LinkWeight, Node, tree_of_splits
+from tres_scrapy.run.snapshot import (
+    DEPENDENCE,
+    LINKS,
+    TREE,
+    LinkWeight,
+    Node,
+    tree_of_splits,
+)
 from tres_scrapy.topic.pack import MOVED_THRESHOLD
 from tres_scrapy.url.whole_file import check_numbers
 
@@ -97,7 +104,7 @@ class Record:
         """Return when the crawl started and was resumed, in seconds since 1970."""
         times = self.meta().get("starts", "")
         with reading(self.path):
-            return [_time(float(time)) for time in times.split()]
+            return [time_of(float(time)) for time in times.split()]
 
     def settings(self) -> dict[str, str]:
         """Return the settings used."""
@@ -224,7 +231,7 @@ class Record:
         """Return the points of the curve in order."""
         points = [Point(*point) for point in self._read("SELECT * FROM curve ORDER BY step")]
         with reading(self.path):
-            return [point._replace(time=_time(point.time)) for point in points]
+            return [point._replace(time=time_of(point.time)) for point in points]
 
     def health(self) -> list[HealthPoint]:
         """Return memory and answers by time, in order."""
@@ -232,7 +239,7 @@ class Record:
         with reading(self.path):
             return [
                 HealthPoint(
-                    _time(time),
+                    time_of(time),
                     None if memory is None else int(memory),
                     {str(name): int(number) for name, number in json.loads(answers).items()},
                 )
@@ -259,7 +266,10 @@ class Record:
         return {str(outcome): int(number) for outcome, number in self._read(query, PAGE)}
 
     def domains(self, count: int) -> list[tuple[str, int, int]]:
-        """Return name, pages and relevant pages of the `count` domains with the most of these."""
+        """Return name, pages and relevant pages of the `count` domains with the most of these.
+
+        A count of -1 stands for all of them.
+        """
         query = (
             "SELECT domain, count(*) AS pages, total(relevant) AS good FROM page WHERE kind = ? "
             "GROUP BY domain ORDER BY good DESC, pages, domain LIMIT ?"
@@ -309,7 +319,7 @@ class Record:
 
     def tree(self) -> Node | None:
         """Return the root of the tree at the last snapshot, None without a tree."""
-        value = self._snapshot(TREE)
+        value = self.snapshot(TREE)
         if value is None:
             return None
         book = self.rules
@@ -318,7 +328,7 @@ class Record:
 
     def dependence(self) -> dict[str, list[tuple[float, float]]]:
         """Return (value, mean Q) by feature at the last snapshot; empty for policies without Q."""
-        value = self._snapshot(DEPENDENCE) or {}
+        value = self.snapshot(DEPENDENCE) or {}
         with reading(self.path):
             return {
                 name: [(float(at), float(q)) for at, q in value[name]]
@@ -328,7 +338,7 @@ class Record:
 
     def link_weights(self) -> dict[str, list[LinkWeight]]:
         """Return the strongest weights of the link model by group; empty without a link model."""
-        value = self._snapshot(LINKS) or {}
+        value = self.snapshot(LINKS) or {}
         with reading(self.path):
             found = {
                 group: [
@@ -351,15 +361,16 @@ class Record:
             check_numbers("a feature", x)
             return x[:, LINK], np.array([bool(good) for _, good in found], dtype=np.bool_)
 
+    def snapshot(self, name: str) -> Any:
+        """Return what was written last under a name of `run/snapshot.py`, None if nothing was."""
+        found = self._read("SELECT value FROM snapshot WHERE name = ?", name)
+        with reading(self.path):
+            return json.loads(found[0][0]) if found else None
+
     def _parsed(self, name: str) -> Any:
         """Return the JSON of a fact of the crawl, {} if the crawl has not noted it."""
         with reading(self.path):
             return json.loads(self.meta().get(name, "{}"))
-
-    def _snapshot(self, name: str) -> Any:
-        found = self._read("SELECT value FROM snapshot WHERE name = ?", name)
-        with reading(self.path):
-            return json.loads(found[0][0]) if found else None
 
     def _guest(self, row: int) -> list[Fetch]:
         """Return the fetch of a page that another shard has fetched, [] if it is missing."""
@@ -370,26 +381,8 @@ class Record:
     def _pages(self, query: str, *values: object) -> list[Fetch]:
         found = self._read(query, *values)
         with reading(self.path):
-            return [_fetch(columns) for columns in found]
+            return [Fetch.read(columns) for columns in found]
 
     def _read(self, query: str, *values: object) -> list[Any]:
         with reading(self.path):
             return self._connection.execute(query, values).fetchall()
-
-
-def _fetch(columns: Sequence[Any]) -> Fetch:
-    values = dict(zip(Fetch.__slots__, columns, strict=True))
-    x = np.frombuffer(values["x"], "<f4").tolist()
-    values["x"] = dict(zip(FEATURES, x, strict=True))
-    values |= {name: bool(values[name]) for name in ("relevant", "copy")}
-    values["time"] = _time(values["time"])
-    parts = json.loads(values["link"] or "[]")
-    values["link"] = [LinkPart(str(group), str(text), float(adds)) for group, text, adds in parts]
-    check_numbers("a part of a link", [part.adds for part in values["link"]])
-    return Fetch(**values)
-
-
-def _time(seconds: float) -> float:
-    """Return `seconds`; raise ValueError, OverflowError or OSError if they are not a valid date."""
-    datetime.fromtimestamp(seconds, UTC)
-    return seconds

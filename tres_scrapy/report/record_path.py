@@ -7,6 +7,7 @@ from time import time
 from typing import Final
 
 from tres_scrapy.config.guest import offered
+from tres_scrapy.report.audit import audit_path
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import NAME, SUFFIX, RecordError
 
@@ -43,9 +44,10 @@ def _set_aside(record: Path) -> None:
     except RecordError:
         return  # it is not a record
     if {"started", "ended"} <= meta.keys():
-        for path in (record, record.with_suffix(REPORT)):
+        for path in (record, record.with_suffix(REPORT), audit_path(record)):
             if path.is_file():
-                path.replace(path.with_stem(f"{path.stem}-{meta['started']}"))
+                rest = path.name.removeprefix(record.stem)
+                path.replace(path.with_name(f"{record.stem}-{meta['started']}{rest}"))
 
 
 def find_record(place: Path) -> Path:

@@ -182,15 +182,21 @@ class Journal:
         with self.transaction() as cursor:
             cursor.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
+    def hand_over(self, items: Sequence[tuple[int, int, str]], name: str, value: str) -> None:
+        """Save more items, by row and place, until they are exported, and a value under a name."""
+        with self.transaction() as cursor:
+            cursor.executemany("INSERT OR REPLACE INTO item VALUES (?, ?, ?)", items)
+            cursor.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
     def noted(self, name: str) -> str | None:
         """Return the value saved under a name, or None."""
         found = self.database.execute("SELECT value FROM meta WHERE name = ?", (name,))
         return next((str(value) for (value,) in found), None)
 
-    def noted_after(self, start: str) -> list[str]:
-        """Return the rest of each name of a saved value that begins with `start`."""
-        names = self.database.execute("SELECT name FROM meta ORDER BY name")
-        return [name.removeprefix(start) for (name,) in names if name.startswith(start)]
+    def noted_after(self, start: str) -> dict[str, str]:
+        """Return the saved values whose names begin with `start`, by the rest of their names."""
+        found = self.database.execute("SELECT name, value FROM meta ORDER BY name")
+        return {name.removeprefix(start): value for name, value in found if name.startswith(start)}
 
     def keep(self, row: int, request: str) -> None:
         """Keep the spider's own request of a row, to save it in the next transaction."""

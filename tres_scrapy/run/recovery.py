@@ -29,7 +29,7 @@ from tres_scrapy.frontier.store import REVISED, SAVED, Eligibility, SampleStore,
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run.database import Database
-from tres_scrapy.run.forgotten import FORGOTTEN, Forgotten
+from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN, Forgotten
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import (
     COUNTS,
@@ -45,6 +45,9 @@ from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.whole_file import check_numbers
 
 _NOT_YET = -1
+_KILLS = 2  # at which a page was under way: it is not fetched again
+_UNDER_WAY = "under way at kills"  # in `meta`: the starts that were counted, and kills by row
+_UNLEARNED = {DATA, FORGOTTEN, DISTRUSTED}  # kinds that teach nothing
 _LONGEST_NAME = 100  # characters of the name of a failure or a count
 
 
@@ -60,8 +63,11 @@ class Steps(NamedTuple):
 
 
 @reading()
-def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -> None:
+def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -> list[int]:
     """Restore the state of a journal in a new crawl; raise TresError if the journal is damaged.
+
+    Return the rows that were under way at two kills: they are not fetched a third time. Those under
+    way at one kill are fetched one at a time, so that the page that kills the crawl is found.
 
     Leased samples become PENDING again, at the URLs that they were redirected to. They keep their
     slots of MAX and are fetched before all others. `own` holds the rows with a request of the
@@ -87,17 +93,27 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     if own is not None:
         pending = store.pending_rows()
         store.drop(pending[[row not in own for row in pending.tolist()]])
+    if sites := Forgotten.read(database, DISTRUSTED).sites:
+        store.distrust(sites)
     pending = _drop_dead(store)
     leased = _leased(database, store)
+    kills = _kills(journal, [decision.row for decision in leased])
+    killers = [row for row, count in kills.items() if count >= _KILLS]
+    store.closure.close(store["url"][killers])
+    store.drop(_numbers(killers))
+    leased = [decision for decision in leased if kills[decision.row] < _KILLS]
     store.hold([decision.row for decision in leased])
-    first = leased + _seeds(store, leased)
-    others = np.setdiff1d(pending, _numbers([decision.row for decision in first]))
+    suspects = [decision for decision in leased if kills[decision.row]]
+    first = [each for each in leased if not kills[each.row]] + _seeds(store, leased)
+    known = _numbers([*killers, *(decision.row for decision in first + suspects)])
+    others = np.setdiff1d(pending, known)
     if steps.kinds:
         crawl.policy.restore(_learned(steps), _rules(database), state, others)
     elif len(others):  # links that were there before the first page
         crawl.policy.readmit(others)
-    crawl.restore_first(first)
+    crawl.restore_first(first, suspects)
     journal.skip(crawl)
+    return killers
 
 
 @reading()
@@ -119,10 +135,10 @@ def requests(journal: Journal) -> dict[int, str]:
 
 
 @reading()
-def marks(journal: Journal) -> list[bytes]:
-    """Return the fingerprints of the pages in the order of their bookings."""
-    found = journal.database.execute("SELECT mark FROM page WHERE mark NOTNULL ORDER BY step")
-    return [_bytes(mark) for (mark,) in found]
+def marks(journal: Journal) -> list[tuple[int, bytes]]:
+    """Return the rows and fingerprints of the pages in the order of their bookings."""
+    found = journal.database.execute("SELECT row, mark FROM page WHERE mark NOTNULL ORDER BY step")
+    return [(row, _bytes(mark)) for row, mark in found]
 
 
 def _restore_store(database: Database, store: SampleStore) -> None:
@@ -183,7 +199,7 @@ def _steps(database: Database) -> Steps:
 
 def _learned(steps: Steps) -> Past:
     """Return the bookings that the policy has learned from."""
-    learned = np.array([kind not in {DATA, FORGOTTEN} for kind in steps.kinds], dtype=np.bool_)
+    learned = np.array([kind not in _UNLEARNED for kind in steps.kinds], dtype=np.bool_)
     return Past._make(column[learned] for column in steps.past)
 
 
@@ -255,6 +271,24 @@ def _leased(database: Database, store: SampleStore) -> list[Decision]:
     rows = [decision.row for decision in leased]
     within(_numbers(rows), len(store))
     return [decision for decision in leased if store["state"][decision.row] == State.PENDING]
+
+
+def _kills(journal: Journal, rows: Sequence[int]) -> dict[int, int]:
+    """Return at how many kills these rows, in order, were under way, and save it.
+
+    Of those that were so before, only the first was fetched again. A crawl that was killed before
+    it had started asked for nothing.
+    """
+    meta = dict(journal.database.execute("SELECT name, value FROM meta"))
+    starts, (counted, known) = len(meta.get("starts", "").split()), (0, [])
+    if _UNDER_WAY in meta:
+        counted, known = json.loads(meta[_UNDER_WAY])
+    before, killed = dict(known), "ended" not in meta and starts > counted
+    waited = [row for row in rows if before.get(row)][1:]
+    kills = {row: int(before.get(row, 0)) + (killed and row not in waited) for row in rows}
+    if rows or known:
+        journal.note(_UNDER_WAY, json.dumps([starts, [*kills.items()]]))
+    return kills
 
 
 def _seeds(store: SampleStore, leased: Sequence[Decision]) -> list[Decision]:

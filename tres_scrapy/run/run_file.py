@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
 
 from tres_scrapy.crawl.crawl import PAGE
+from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.code import CODES, Name
 from tres_scrapy.run.database import Access, Database, Schema, SqliteFileError
 from tres_scrapy.run.migration import MIGRATIONS
 from tres_scrapy.run.reason import LinkPart
 from tres_scrapy.url.message import TresError, plainly
+from tres_scrapy.url.whole_file import check_numbers
 
 SUFFIX: Final = ".run"
 NAME: Final = f"tres{SUFFIX}"  # the file's name in JOBDIR
@@ -143,6 +149,12 @@ def open_to_read(path: Path) -> Database:
         raise RecordError(str(error)) from None
 
 
+def time_of(seconds: float) -> float:
+    """Return `seconds`; raise ValueError, OverflowError or OSError if they are not a valid date."""
+    datetime.fromtimestamp(seconds, UTC)
+    return seconds
+
+
 class Rival(NamedTuple):
     """The best link of a leaf that was not chosen."""
 
@@ -179,6 +191,19 @@ class Fetch:
     leaves: int | None
     link: list[LinkPart]  # empty without a link model, too
     text: str  # the first characters
+
+    @classmethod
+    def read(cls, columns: Sequence[Any]) -> Self:
+        """Return a row of FETCHES; raise one of the faults of `reading` if it is damaged."""
+        values = dict(zip(cls.__slots__, columns, strict=True))
+        x = np.frombuffer(values["x"], "<f4").tolist()
+        values["x"] = dict(zip(FEATURES, x, strict=True))
+        values |= {name: bool(values[name]) for name in ("relevant", "copy")}
+        values["time"] = time_of(values["time"])
+        parts = json.loads(values["link"] or "[]")
+        values["link"] = [LinkPart(str(kind), str(text), float(adds)) for kind, text, adds in parts]
+        check_numbers("a part of a link", [part.adds for part in values["link"]])
+        return cls(**values)
 
     @property
     def outcome(self) -> str:

@@ -18,6 +18,7 @@ from tres_scrapy.links.code import BITS, CODES, GROUP_SIZE, CueGroup, Names
 from tres_scrapy.run.reason import FAINTEST, FEATURE, fact_name, known_name
 
 TREE, DEPENDENCE, LINKS = "tree", "dependence", "links"
+DOORS, HOLDER = "doors", "holder"  # of `crawl/share.py`
 WEIGHTS: Final = 8  # of a group for a link, and as many against it
 _STRONGEST: Final = 100  # weights of a group, of which those with other texts are kept
 FETCHED: Final = 3  # fewer fetched links say too little about a word

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,12 +13,15 @@ from typing import Any, Final, Self
 import numpy as np
 
 from tres_scrapy.crawl.crawl import Booking, Crawl
+from tres_scrapy.crawl.share import Holder, Shares
 from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.run_file import HealthPoint, open_to_write
 from tres_scrapy.run.snapshot import (
     DEPENDENCE,
+    DOORS,
+    HOLDER,
     LINKS,
     TREE,
     dependence,
@@ -40,6 +44,7 @@ class Writer:
 
     def __init__(self, journal: Journal, crawl: Crawl, time: float) -> None:
         self.journal = journal
+        self.holder: Holder | None = None  # at the last snapshot
         self._crawl = crawl
         self._written = 0  # steps at the last flush
         self._point = time, crawl.pages  # of the curve, the last one
@@ -73,7 +78,8 @@ class Writer:
                 (f"{time:.3f}",),
             )
             cursor.execute(
-                "DELETE FROM meta WHERE name IN ('ended', 'reason', 'left', 'gone', 'labels')"
+                "DELETE FROM meta "
+                "WHERE name IN ('ended', 'reason', 'left', 'gone', 'labels', 'final')"
             )
             cursor.execute("DELETE FROM setting")
             cursor.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
@@ -143,7 +149,9 @@ class Writer:
 
     def _write_snapshots(self, cursor: sqlite3.Cursor, steps: int, time: float) -> None:
         start, policy = perf_counter(), self._crawl.policy
-        found: dict[str, Any] = {}
+        shares = Shares(self._crawl)
+        self.holder = shares.holder
+        found: dict[str, Any] = {DOORS: shares.doors(), HOLDER: self.holder}
         if (tree := tree_of(policy)) is not None:
             found[TREE] = snapshot_of(tree)
         if policy.learns_q and steps:
@@ -160,3 +168,20 @@ class Writer:
 
     def _write_meta(self, cursor: sqlite3.Cursor, **values: str) -> None:
         cursor.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+
+def resident_memory() -> int | None:
+    """Return the bytes that this process and its children hold, None where /proc is missing.
+
+    Memory that processes share counts once for each.
+    """
+    waiting, found = [os.getpid()], 0
+    while waiting:
+        process = Path("/proc", str(waiting.pop()))
+        try:
+            found += int((process / "statm").read_text().split()[1])
+            for file in (process / "task").glob("*/children"):
+                waiting += map(int, file.read_text().split())
+        except OSError:  # it has just ended
+            continue
+    return found * os.sysconf("SC_PAGE_SIZE") or None

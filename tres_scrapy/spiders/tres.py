@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from scrapy import Request, Spider
@@ -51,11 +52,16 @@ class TresSpider(Spider):
         for url in seeds:
             yield Request(config.web.spoken(CREDENTIALS.sub(r"\1", url)))
 
+    @cached_property
+    def session(self) -> CrawlSession:
+        """The session of the crawl."""
+        return CrawlSession.of(self.crawler)
+
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         judged: Judged | None = response.meta.get(VISIT)
         if judged is None or not judged.relevant or judged.reserved:
             return
-        session = CrawlSession.of(self.crawler)
+        session = self.session
         decision = session.crawl.decision_of(response.meta[LEASE])
         more: dict[str, Any] = {"scores": dict(judged.scores)} if judged.scores else {}
         if self._item is None:

@@ -20,7 +20,6 @@ from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.failure import ROBOTS
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import ASIDE, LEASE, VISIT
-from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.spiders.tres import TresSpider
 from tres_scrapy.surface.result_page import Hit
 from tres_scrapy.surface.search_box import (
@@ -138,7 +137,7 @@ class SurfaceSpider(TresSpider):
         self.asking += 1
         config = self.config
         surfacing = Surfacing(
-            single_words(self._session.judge.keywords),
+            single_words(self.session.judge.keywords),
             budget=config.queries,
             min_yield=config.min_yield,
         )
@@ -216,7 +215,7 @@ class SurfaceSpider(TresSpider):
         """Add records to the frontier, or yield their links."""
         self._count("records", len(hits))
         if self.config.follow and hits:
-            self._session.add_outlinks(
+            self.session.steps.add_answers(
                 site.row, [hit.url for hit in hits], [hit.anchor for hit in hits]
             )
         elif hits:
@@ -226,7 +225,7 @@ class SurfaceSpider(TresSpider):
 
     def _stop_if_in_vain(self) -> None:
         if not (self.unopened or self.asking or self.queries or self._done):
-            self._session.stop(NO_SEARCH)
+            self.session.stop(NO_SEARCH)
 
     def _leave(self, site: SearchedSite, reason: str) -> None:
         self.asking -= 1
@@ -262,9 +261,5 @@ class SurfaceSpider(TresSpider):
         self.crawler.stats.inc_value(f"tres/surface/{name}", by)
 
     @property
-    def _session(self) -> CrawlSession:
-        return CrawlSession.of(self.crawler)
-
-    @property
     def _done(self) -> bool:
-        return self._session.crawl.finished
+        return self.session.crawl.finished

@@ -8,7 +8,6 @@ logistic regression learns the best and the worst of them, and what was answered
 from __future__ import annotations
 
 from functools import cache
-from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
@@ -38,7 +37,7 @@ from tres_scrapy.topic.threshold import UNKNOWN, Threshold, find_threshold
 from tres_scrapy.topic.word_table import WordTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -60,7 +59,6 @@ FIRST_MIDDLE: Final = 0.1
 BEST_PAGES: Final = 5
 BEST_SHARE: Final = 0.3  # of all pages that these are at most
 STANDS_OUT: Final = -3.3  # log odds of a page that has something of the keywords
-ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
 ROUNDING: Final = 1e-9  # of a score
 
 
@@ -259,32 +257,6 @@ def _english(models: Path) -> tuple[Background, WordVectors]:
     return Background.load(models / FREQUENCIES), WordVectors.load(models / VECTORS)
 
 
-def questions(
-    judge: Callable[[Sequence[PageWords]], Numbers],
-    pages: Sequence[PageWords],
-    answers: Mapping[str, bool],
-    most: int,
-) -> list[tuple[PageWords, float]]:
-    """Return the pages whose answers help most, with P(relevant) of each, which `judge` returns.
-
-    Of five, two are the most likely pages, where yes and no both teach much, and three lie nearest
-    to the threshold; no two are alike.
-    """
-    unanswered = [page for page in pages if page.url not in answers]
-    p = judge(unanswered)
-    best = np.argsort(-p, kind="stable").tolist()
-    near = np.argsort(np.abs(p - THRESHOLD), kind="stable").tolist()
-    rounds = ((*best[2 * n : 2 * n + 2], *near[3 * n : 3 * n + 3]) for n in range(len(p)))
-    chosen: list[int] = []
-    for row in dict.fromkeys(chain.from_iterable(rounds)):
-        if len(chosen) == most:
-            break
-        alike = (_overlap(unanswered[row].words, unanswered[each].words) for each in chosen)
-        if max(alike, default=0.0) < ALIKE:
-            chosen.append(row)
-    return [(unanswered[row], float(p[row])) for row in chosen]
-
-
 def alikeness(model: BagOfWords, page: PageWords, others: Sequence[PageWords]) -> list[float]:
     """Return the cosine of a page's weighted words to those of others."""
     own, *rest = (model.weighted(each.words) for each in (page, *others))
@@ -301,12 +273,6 @@ def _likeness_to_itself(pages: Sequence[PageWords]) -> Numbers:
     """
     seeds = np.array([page.is_seed for page in pages], dtype=np.float64)
     return SEED_WEIGHT * seeds / max(1.0, float(seeds.sum()))
-
-
-def _overlap(a: Mapping[str, int], b: Mapping[str, int]) -> float:
-    """Return the share of common words, without stop words."""
-    ours, theirs = ({*filter(is_of_text, each)} - STOP_WORDS for each in (a, b))
-    return len(ours & theirs) / max(1, len(ours | theirs))
 
 
 def _weighted(counts: Bags, rarity: Numbers, fields: NDArray[np.int64]) -> Bags:

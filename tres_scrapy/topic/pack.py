@@ -11,6 +11,7 @@ import numpy as np
 
 from tres_scrapy.links.code import RaggedArray, silent
 from tres_scrapy.links.model import NO_PRIOR, LinkPrior
+from tres_scrapy.page.copies import NOTHING, Known
 from tres_scrapy.topic.classifier import BLANK_LOGIT, Calibration, Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack_file import (
@@ -69,6 +70,7 @@ class Judged(NamedTuple):
     actions: NDArray[np.float32]  # [links, 3]
     scores: Mapping[str, float] = NO_SCORES
     mark: bytes = b""
+    known: Known = NOTHING
     is_missing: bool = False
     wall: str = ""
     cues: RaggedArray = NOTHING_SAID

@@ -18,7 +18,7 @@ from tres_scrapy.topic.keyword_topic import THRESHOLD, PageWords
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.message import TresError, plainly, printable
-from tres_scrapy.url.whole_file import whole_file
+from tres_scrapy.url.whole_file import drop_torn_line, whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tres_scrapy.topic.keyword import KeywordSet
     from tres_scrapy.topic.keyword_topic import TopicFit
+    from tres_scrapy.topic.question import Question
 
 SUFFIX: Final = ".topic"  # of the folder beside a crawl's JSON lines
 IN_JOB: Final = "topic"  # its name in JOBDIR
@@ -43,6 +44,7 @@ class TopicFolder:
         self.pack = path / "pack"
         self.questions = path / "questions.jsonl"
         self.answers = path / "answers.txt"
+        self.answered = path / "answered.jsonl"  # by a program
         self._pages = path / "pages.jsonl"
         self._state = path / "state.json"
         self._lock = path / "lock"
@@ -135,12 +137,12 @@ class TopicFolder:
         with whole_file(self._state) as file:
             file.write(json.dumps(state).encode())
 
-    def write_questions(self, asked: Iterable[tuple[PageWords, float]]) -> None:
+    def write_questions(self, asked: Iterable[Question]) -> None:
         """Write the pages about which an answer would help."""
         with whole_file(self.questions) as file:
-            for page, probability in asked:
+            for page, probability, why in asked:
                 row = {"url": page.url, "probability": round(probability, 4)}
-                row |= {"title": page.title, "text": page.lead}
+                row |= {"why": why, "title": page.title, "text": page.lead}
                 file.write(json.dumps(row).encode() + b"\n")
 
     def read_questions(self) -> list[dict[str, Any]]:
@@ -150,6 +152,17 @@ class TopicFolder:
         except FileNotFoundError:
             raise TresError("no questions yet: the crawl has not fetched a page") from None
         return [json.loads(line) for line in lines]
+
+    def read_answered(self) -> list[dict[str, Any]]:
+        """Return the pages that a program was asked about, with its answers and reasons."""
+        drop_torn_line(self.answered)
+        lines = self.answered.read_bytes().splitlines() if self.answered.exists() else []
+        return [json.loads(line) for line in lines]
+
+    def add_answered(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add pages that a program was asked about."""
+        with self.answered.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 def read_answers(path: Path) -> tuple[dict[str, bool], list[str]]:

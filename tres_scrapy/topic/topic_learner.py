@@ -16,13 +16,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.page.copies import SKETCH
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.classifier import BagOfWords
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, TopicFit, questions
+from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, TopicFit
 from tres_scrapy.topic.pack import Judged, Pack, text_of
+from tres_scrapy.topic.question import Question, change, questions
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.topic_folder import TopicFolder, read_answers
 from tres_scrapy.url.message import TresError, plainly, plural, printable
@@ -117,12 +119,16 @@ class TopicLearner:
         self._warned = False  # whether hardly any page is relevant, which was said
         self._stamps: list[int | None] = [None for _ in self._files]
 
-    def questions(self, most: int) -> list[tuple[PageWords, float]]:
-        """Return the pages whose answers help most, with P(relevant) of each."""
+    def questions(self, most: int) -> list[Question]:
+        """Return the pages whose answers help most."""
         pages = [page for _, page in self._kept.values()]
+        return questions(self._fit.judge, pages, self.known_answers, most)
+
+    @property
+    def _fit(self) -> TopicFit:
+        """The model of now."""
         assert isinstance(self.pack.classifier, BagOfWords)
-        fit = TopicFit(self.pack.classifier, self.pack.calibration)
-        return questions(fit.judge, pages, self.known_answers, most)
+        return TopicFit(self.pack.classifier, self.pack.calibration)
 
     def take_notes(self) -> tuple[str, ...]:
         """Return what there is to say since the last call."""
@@ -131,7 +137,7 @@ class TopicLearner:
 
     def keep(self, page: Page, fingerprint: bytes, *, is_seed: bool = False) -> None:
         """Keep the words of a page; a copy, or a page with hardly a word, teaches nothing."""
-        mark = fingerprint.hex()
+        mark = fingerprint[:SKETCH].hex()
         if mark in self._kept:
             return
         text = text_of(page)
@@ -194,9 +200,14 @@ class TopicLearner:
         self.model = sha256(self.folder.pack / TOPIC_FILE)
 
     def _keep_fit(self, fit: TopicFit, *, changed: bool) -> None:
+        before = self._fit
         self.folder.write_pack(self._name, self._topic.keywords, self._near, fit)
         self._load()
-        self._notes.append(_summary(fit, self.known_answers, changed=changed))
+        summary = _summary(fit, self.known_answers, changed=changed)
+        if changed:
+            pages = [page for _, page in self._kept.values()]
+            summary += f"; {change(before.judge(pages), self._fit.judge(pages))}"
+        self._notes.append(summary)
         self.folder.write_questions(self.questions(QUESTIONS))
         state = {"next": self._next, "answers": self.known_answers, "pulls": dict(fit.pulls)}
         self.folder.write_state(state | self._origin)

@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tres_scrapy.agent.trust import (
+    CREDIT,
+    CREDIT_TOGETHER,
+    DAMPING,
+    EXPECTED,
+    FEW,
+    FREE,
+    LEAST,
+    Trust,
+    excess_of,
+    trust_of,
+)
+from tres_scrapy.frontier.admission import Outlinks
+from tres_scrapy.frontier.feature import SEED_PATH
+from tres_scrapy.frontier.ledger import DomainLedger, Said
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore
+from tres_scrapy.page.copies import NOTHING, Known
+
+DOMAINS = 8
+STALE = Known(64, 0, 64, 0, 0.0)
+
+
+@st.composite
+def crawls(draw):
+    """What the pages of each domain say, by which domain each was found, and links."""
+    pages = draw(st.lists(st.integers(0, 300), min_size=DOMAINS, max_size=DOMAINS))
+    stale = [draw(st.integers(0, count)) for count in pages]
+    words = [[draw(st.integers(0, 10 * count)) for count in pages] for _ in range(2)]
+    said = Said(*(np.array(each, "i4") for each in (pages, stale, *words)))
+    order = draw(st.permutations(range(DOMAINS)))
+    known = [[NO_PARENT, *order[:place]] for place in range(1, DOMAINS)]
+    finders = [NO_PARENT, *(draw(st.sampled_from(each)) for each in known)]
+    number = st.integers(0, DOMAINS - 1)
+    links = draw(st.sets(st.tuples(number, number).filter(lambda pair: pair[0] != pair[1])))
+    both = np.array(sorted(links), dtype=np.int64).reshape(-1, 2).T
+    return said, np.array(order), np.array(finders), both
+
+
+def slow_trust(is_seed, links):
+    """The fixed point, from the whole matrix."""
+    count, given_out = len(is_seed), is_seed / is_seed.sum()
+    passed = np.zeros((count, count))
+    for source, target in links.T.tolist():
+        passed[target, source] = 1 / np.sum(links[0] == source)
+    passed[:, ~np.isin(np.arange(count), links[0])] = given_out[:, None]
+    fixed = np.eye(count) - DAMPING * passed
+    return np.linalg.solve(fixed, (1 - DAMPING) * given_out)
+
+
+@given(crawls())
+def test_trust_is_the_walk_from_the_seeds(crawl):
+    *_, order, finders, links = crawl
+    is_seed = np.isin(np.arange(DOMAINS), order[finders == NO_PARENT])
+    trust = trust_of(is_seed, links)
+    assert trust.sum() == pytest.approx(1)
+    assert np.abs(trust - slow_trust(is_seed, links)).sum() < 2 * DAMPING**20
+
+
+@given(crawls())
+def test_excess_is_that_of_the_bodies_around(crawl):
+    said, order, finders, links = crawl
+    pages, stale, new, expected = said
+    is_seed = np.isin(np.arange(DOMAINS), order[finders == NO_PARENT])
+    trust, finder_of = trust_of(is_seed, links), dict(zip(order, finders, strict=True))
+    total = max(pages.sum(), LEAST)
+
+    def around(domain):
+        """The domain and those that it was found through, but for the seed."""
+        ways = []
+        while finder_of[domain] != NO_PARENT:
+            ways.append(domain)
+            domain = finder_of[domain]
+        return ways
+
+    def inside(body):
+        return [domain for domain in range(DOMAINS) if body in around(domain)]
+
+    def beyond(domains, credit):
+        may = max(FREE, credit * trust[domains].sum())
+        return max(0, 1 - may / max(pages[domains].sum() / total, may))
+
+    def staleness(body):
+        within = inside(body)
+        phrases = 2 * stale[within].sum() / max(1, pages[within].sum()) - 1
+        awaited = expected[within].sum()
+        words = 1 - 3 * new[within].sum() / awaited if awaited >= EXPECTED else 0
+        return max(0, phrases, words)
+
+    small = [
+        domain
+        for domain in range(DOMAINS)
+        if any(pages[body] <= FEW and staleness(body) > 0 for body in around(domain))
+    ]
+    for domain, excess in enumerate(excess_of(said, order, finders, links)):
+        most = beyond(small, CREDIT_TOGETHER) if domain in small else 0.0
+        for body in around(domain):
+            most = max(most, beyond(inside(body), CREDIT) * staleness(body))
+        assert excess == pytest.approx(most)
+
+
+def store_of(*urls, inlinks=True):
+    store = SampleStore(DomainLedger(inlinks=inlinks))
+    add(store, NO_PARENT, *urls)
+    return store
+
+
+def add(store, parent, *urls):
+    return store.add(parent, Outlinks(urls, [""] * len(urls), np.zeros((len(urls), 3), "f4")))
+
+
+def fetch(store, row, pages, *, stale=False):
+    """Fetch a sample, and so many pages of its domain in all."""
+    store.lease(row)
+    store.finish(row, SEED_PATH)
+    for _ in range(pages):
+        domain = int(store["domain"][row])
+        store.ledger.book_page(domain, 1.0)
+        store.ledger.note_known(domain, STALE if stale else NOTHING)
+
+
+@pytest.mark.parametrize(("inlinks", "stale"), [(True, True), (True, False), (False, True)])
+def test_links_of_a_stale_and_greedy_body_are_beyond_its_trust(inlinks, stale):
+    store = store_of("http://seed.test/", inlinks=inlinks)
+    trust = Trust(store)
+    assert trust.excess(np.array([0])).tolist() == [0]
+    fetch(store, 0, 1)
+    hosts = [f"http://{number}.test/" for number in range(400)]
+    door, honest, *_ = add(store, 0, *hosts).tolist()
+    fetch(store, honest, 200)
+    fetch(store, door, 1)
+    (inner,) = add(store, door, "http://inner.test/").tolist()
+    fetch(store, inner, 2_000, stale=stale)
+    rows = add(store, inner, "http://inner.test/2", "http://new.test/")
+    excess = trust.excess(np.array([0, honest, door, inner, *rows]))
+    assert excess[:2].tolist() == [0, 0]
+    later = add(store, inner, "http://newer.test/")  # since the last rating
+    fetch(store, later[0], 0)
+    later = add(store, later[0], "http://newest.test/")
+    if inlinks and stale:
+        part = (1 - FREE * 2_202 / 2_001) * (2 * 2_000 / 2_001 - 1)
+        assert excess[2:] == pytest.approx([part, *[1 - FREE * 2_202 / 2_000] * 3], abs=1e-3)
+        assert trust.excess(later).tolist() == [excess[3]]
+    else:
+        assert not excess.any()
+        assert not trust.excess(later).any()

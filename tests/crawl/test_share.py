@@ -1,0 +1,69 @@
+"""Who gave most of the last pages of a crawl."""
+
+import pytest
+from farmed_run import crawl_of, farmed, honest, one_site, steps
+
+from tres_scrapy.config.limit import Cap
+from tres_scrapy.crawl.share import CAP, LEAST, SCOPE, SEED, Shares
+
+
+def shares_of(crawl, links):
+    for _ in steps(crawl, links):
+        pass
+    return Shares(crawl)
+
+
+def test_no_site_of_an_honest_web_holds_the_crawl():
+    shares = shares_of(crawl_of(300), honest)
+    assert shares.holder is None
+    doors = shares.doors()
+    assert len(doors) > 30
+    assert sum(is_linked for _, is_linked in doors.values()) > 0.9 * len(doors)
+
+
+@pytest.mark.parametrize("cap", [None, Cap(5, 5)])
+def test_farm_of_many_sites_is_one_body(cap):
+    shares = shares_of(crawl_of(600, cap), farmed)
+    holder = shares.holder
+    assert (holder.site, holder.of, holder.linkers, holder.reason) == ("farm.test", 500, 1, "")
+    assert holder.pages > 500 / 3
+    doors = shares.doors()
+    farm = [site for site in doors if site.startswith("farm")]
+    assert holder.sites == len(farm) > 50
+    assert {doors[site] for site in farm} == {("farm.test", False)}
+
+
+def test_nothing_is_said_of_few_pages():
+    assert shares_of(crawl_of(LEAST - 1), one_site).holder is None
+    assert shares_of(crawl_of(LEAST), one_site).holder is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({}, ""),
+        ({"cap": Cap(1000, 1000)}, CAP),
+        ({"allowed_domains": ("large.test", "honest1.test")}, SCOPE),
+    ],
+)
+def test_large_site_is_named(options, reason):
+    holder = shares_of(crawl_of(400, **options), one_site).holder
+    assert (holder.site, holder.sites, holder.reason) == ("large.test", 1, reason)
+    assert holder.pages > holder.of / 3
+
+
+def test_site_of_the_seed_may_give_most_pages():
+    def links(url, random):
+        return [f"http://honest0.test/{random.integers(10**9)}" for _ in "12"]
+
+    holder = shares_of(crawl_of(300), links).holder
+    assert (holder.site, holder.reason) == ("honest0.test", SEED)
+
+
+def test_only_site_that_the_seed_links_to_counts_as_a_seed():
+    """A portal through which the whole web is found is no farm."""
+
+    def links(url, random):
+        return ["http://portal.test/"] if url == "http://honest0.test/" else honest(url, random)
+
+    assert shares_of(crawl_of(400), links).holder is None

@@ -1,0 +1,1 @@
+"""Answers about pages by a program, in the place of a person."""

@@ -1,0 +1,196 @@
+"""`tres audit`: how much of an output is relevant, and how much of what is relevant it has."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from textwrap import fill
+from typing import Any, Final
+
+import click
+
+from tres_scrapy.cli.command import Command, option, print_any_script, refuse
+from tres_scrapy.export.topic_view import topic_folder, topic_view, view_pages
+from tres_scrapy.report.audit import Audit, Ranked, audit_path, identity_of
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_path import find_record, latest_record
+from tres_scrapy.run.run_file import Fetch
+from tres_scrapy.topic.topic_folder import add_answers, read_answers
+from tres_scrapy.topic.topic_learner import learn_answers
+from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.message import TresError, plural, printable
+
+WIDTH: Final = 100
+LEAD: Final = 300  # letters of a page that are shown
+PAGES: Final = 20
+SEEDS: Final = 2**32
+NEXT: Final = "`tres export` writes what is relevant now."
+PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
+
+
+@click.command(
+    cls=Command,
+    syntax="[RUN] [--questions] [--yes URL]... [--no URL]... [--answers FILE]",
+    epilog="Example: tres audit jobs/tea",
+)
+@click.argument("run", nargs=-1)
+@option(
+    "--pages",
+    metavar="N",
+    type=click.IntRange(2),
+    help=f"pages to draw (default: {PAGES}); more give narrower intervals",
+)
+@option("--questions", is_flag=True, help="print the pages to answer as JSON lines, ask nothing")
+@option("--yes", metavar="URL", multiple=True, help="answer yes for this URL, without questions")
+@option("--no", metavar="URL", multiple=True, help="answer no for this URL, without questions")
+@option("--answers", metavar="FILE", type=Path, help="answers, lines of `yes URL` or `no URL`")
+@option("--again", is_flag=True, help="draw other pages; the answers so far are forgotten")
+@option("--learn", is_flag=True, help="also give the answers to the topic, which learns them")
+def command(
+    run: tuple[str, ...],
+    *,
+    pages: int | None,
+    questions: bool,
+    yes: tuple[str, ...],
+    no: tuple[str, ...],
+    answers: Path | None,
+    again: bool,
+    learn: bool,
+) -> None:
+    """Check the output of a crawl: ask about pages drawn by chance, print precision and recall.
+
+    Half of the pages are of the output, the others are not. What you see of them does not say
+    which. The answers and the estimate lie beside the record, and the report shows them. Nothing is
+    learned from the answers without --learn. RUN is the record of the crawl (food-TIME.run), its
+    JOBDIR or its JSON lines file; without it, the latest crawl of this folder.
+    """
+    if len(run) > 1:
+        refuse("one RUN", run)
+    print_any_script()
+    path = find_record(Path(run[0])) if run else latest_record()
+    with Record(path) as record:
+        folder = topic_folder(record) if learn else None
+        if learn and folder is None:
+            raise TresError("--learn: the crawl has a trained topic, which does not learn")
+        auditing = _Auditing(record, pages, again=again)
+        if questions:
+            for each in auditing.questions():
+                print(json.dumps(each, ensure_ascii=False))
+            return
+        told = dict.fromkeys(yes, True) | dict.fromkeys(no, False)
+        if answers is not None:
+            if not answers.exists():
+                raise TresError(f"{answers} does not exist")
+            told |= read_answers(answers)[0]
+        if told or answers is not None:
+            auditing.answer(told)
+        else:
+            auditing.ask()
+        print(auditing)
+    if folder is not None:
+        add_answers(folder.answers, auditing.by_url())
+        for line in learn_answers(folder, [NEXT]):
+            print(line)
+
+
+class _Auditing:
+    """The audit of a run: drawn again if the output has changed since."""
+
+    def __init__(self, record: Record, count: int | None, *, again: bool) -> None:
+        self._record = record
+        view = topic_view(record, partial(print, file=sys.stderr))
+        found = list(view_pages(record, view, 0.0))
+        ranked = [Ranked(page.row, p, relevant) for page, _, p, relevant in found]
+        if not any(page.relevant for page in ranked):
+            raise TresError(f"{record.path}: no page of the output can be checked")
+        self._pages: dict[int, Fetch] = {page.row: page for page, *_ in found}
+        old = Audit.read(record.path)
+        is_same = old is not None and old.output == identity_of(ranked) and not again
+        if old is not None and is_same and len(old.drawn) >= (count or 0):
+            self._audit = old
+            return
+        before = old.drawn if old is not None and is_same else []
+        seed = random.SystemRandom().randrange(SEEDS)
+        self._audit = Audit.draw(ranked, count or PAGES, seed, before)
+        if old is not None and not again:
+            drawn = {row for row, _ in self._audit.drawn}
+            self._audit.answers = {row: a for row, a in old.answers.items() if row in drawn}
+            if not is_same:
+                print(
+                    "The output has changed since its audit: other pages are drawn", file=sys.stderr
+                )
+        self._audit.write(record.path)
+
+    def __str__(self) -> str:
+        audit = self._audit
+        done, drawn = len(audit.answers), len(audit.drawn)
+        lines = [
+            f"{done} of {drawn} {plural(drawn, 'page')} answered: {audit_path(self._record.path)}"
+        ]
+        if precision := audit.precision():
+            lines.append(f"Precision of the output: {precision}, with the 95 % interval")
+        if recall := audit.recall():
+            lines.append(f"Recall, of the relevant pages fetched: {recall}")
+        elif done:
+            lines.append("Recall, of the relevant pages fetched: not known")
+        return "\n".join(lines)
+
+    def by_url(self) -> dict[str, bool]:
+        """Return the answers by the URL of the page."""
+        answers = self._audit.answers.items()
+        return {_address(self._pages[row]): answer for row, answer in answers}
+
+    def questions(self) -> list[dict[str, Any]]:
+        """Return what a person or a program needs to answer, page by page."""
+        asked = [self._pages[row] for row in self._audit.left]
+        texts = [self._record.text(page) for page in asked]
+        return [
+            {"url": _address(page), "title": text.title, "text": text.text[:LEAD]}
+            for page, text in zip(asked, texts, strict=True)
+        ]
+
+    def answer(self, told: dict[str, bool]) -> None:
+        """Add answers by URL; raise TresError for a URL that was not drawn."""
+        rows: dict[str, int] = {}
+        for row, _ in self._audit.drawn:
+            page = self._pages[row]
+            rows |= dict.fromkeys((page.url, _address(page)), row)
+        for url, answer in told.items():
+            known = url if url in rows else canonicalise(url)
+            if known not in rows:
+                raise TresError(
+                    f"{printable(url)} is not among the pages drawn: `--questions` prints them"
+                )
+            self._audit.answers[rows[known]] = answer
+        self._audit.write(self._record.path)
+
+    def ask(self) -> None:
+        """Ask about each page until the user quits; each answer is kept at once."""
+        asked = self.questions()
+        for number, (row, each) in enumerate(zip(self._audit.left, asked, strict=True), 1):
+            print(f"\n{number} of {len(asked)}: {printable(each['title']) or 'no title'}")
+            print(f"{printable(each['url'])}\n{fill(printable(each['text']), WIDTH)}")
+            answer = _reply()
+            if answer == "q":
+                return
+            if answer != "s":
+                self._audit.answers[row] = answer == "y"
+                self._audit.write(self._record.path)
+
+
+def _address(page: Fetch) -> str:
+    return page.final_url or page.url
+
+
+def _reply() -> str:
+    """Return y, n, s or q; q at the end of the input."""
+    answer = ""
+    while answer not in {"y", "n", "s", "q"}:
+        answer = "q"
+        with suppress(EOFError, KeyboardInterrupt):
+            answer = input(PROMPT).strip().lower()[:1]
+    return answer

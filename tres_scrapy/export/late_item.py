@@ -1,0 +1,198 @@
+"""Items of pages that a topic from keywords finds relevant only after they were fetched.
+
+They leave through pipelines and feeds when nothing is left to fetch. A crawl that is stopped
+earlier has no such moment in Scrapy: then only our own files get them, in final_output.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.http import Response
+from scrapy.utils.defer import deferred_from_coro
+
+from tres_scrapy.config.config import Config
+from tres_scrapy.downloader.request import follows_links
+from tres_scrapy.export.output_file import JsonLinesPipeline
+from tres_scrapy.export.topic_view import TopicView, topic_view, view_pages
+from tres_scrapy.extensions.job import LATE, RETRACTED, Job
+from tres_scrapy.extensions.recorder import Recorder
+from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.items import RelevantPage, RetractedPage, item_class
+from tres_scrapy.page.language import detect_language
+from tres_scrapy.report.record import Record
+from tres_scrapy.rights.signal import as_items
+from tres_scrapy.run.run_file import Fetch
+from tres_scrapy.topic.judge import Source
+from tres_scrapy.url.message import TresError, plainly
+
+T = TypeVar("T")
+TRAIL: Final = 100  # URLs in the path of an item
+
+logger = logging.getLogger(__name__)
+
+
+class LastVerdicts:
+    """What the last model says of each page of a run, by the URL that was chosen."""
+
+    def __init__(self, record: Record, view: TopicView) -> None:
+        self._record = record
+        self._start = _start(record)  # a line from before is another crawl's
+        self.relevant: dict[str, float] = {}  # P(relevant) of the pages that are
+        self._seen: set[str] = set()
+        self.late: dict[str, Fetch] = {}  # relevant now, and not when they were fetched
+        self.retracted: dict[int, RetractedPage] = {}  # the opposite, by row
+        for page, _, probability, relevant in view_pages(record, view, 0.0):
+            self._seen.add(page.url)
+            if relevant:
+                self.relevant[page.url] = probability
+                if not page.relevant:
+                    self.late[page.url] = page
+            elif page.relevant:
+                final = page.final_url or page.url
+                self.retracted[page.row] = RetractedPage(page.url, final, probability)
+
+    def of(self, row: Mapping[str, Any]) -> float | None:
+        """Return P(relevant) of the page of a line or row, None if it is not relevant any more.
+
+        Another crawl's keeps the value that it has.
+        """
+        url = row["url"]
+        if url not in self._seen or row["fetched_at"] < self._start:
+            return float(row["probability"])
+        return self.relevant.get(url)
+
+    def items(self, names: Sequence[str]) -> dict[int, RelevantPage]:
+        """Return the items of late pages by row; their further fields `names` are empty."""
+        return {
+            page.row: late_item(self._record, page, self.relevant[url], names)
+            for url, page in self.late.items()
+        }
+
+
+class LateItems:
+    """Sends late items through pipelines and feeds when nothing is left to fetch, then ends."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._is_sending = False
+        self._is_done = False
+        self._rows: dict[int, set[int]] = {LATE: set(), RETRACTED: set()}  # of items sent
+        self.sent: set[str] = set()  # URLs of late pages
+        self.dropped: set[str] = set()  # those of them that a pipeline has dropped
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if Config.of(crawler.settings).words.file is None or not follows_links(crawler.spider):
+            raise NotConfigured
+        late = cls(crawler)
+        crawler.signals.connect(late.spider_idle, signal=signals.spider_idle)
+        crawler.signals.connect(late.item_dropped, signal=signals.item_dropped)
+        return late
+
+    def spider_idle(self) -> None:
+        session = CrawlSession.of(self._crawler)
+        recorder = self._crawler.get_extension(Recorder)
+        if self._is_done or recorder is None or not recorder.is_complete or not session.crawl.pages:
+            return
+        if not self._is_sending:
+            self._is_sending = True
+            deferred_from_coro(self._send(session, recorder))
+        raise DontCloseSpider
+
+    def item_dropped(self, item: Any, response: Response | None) -> None:
+        """Note that a pipeline of the user's keeps a late page out of the output."""
+        if response is None and isinstance(item, RelevantPage) and item.url in self.sent:
+            self.dropped.add(item.url)
+
+    async def _send(self, session: CrawlSession, recorder: Recorder) -> None:
+        engine = self._crawler.engine
+        assert engine is not None
+        try:
+            with suppress(TresError):  # after this answer, the topic has learned from all pages
+                await asyncio.wrap_future(session.judge.submit(Source(b"", "", is_sitemap=True)))
+            recorder.flush()
+            for kind, items in (await asyncio.to_thread(self._find, recorder.path)).items():
+                await self._hand_over(kind, items, session.job)
+        except (OSError, TresError) as error:
+            logger.error("Pages relevant only now are not sent: %s", plainly(error, named=True))
+        finally:
+            self._is_sending = False
+        self._is_done = engine.spider_is_idle()  # else a seed was added meanwhile
+        if self._is_done:
+            await engine.close_spider_async(reason=session.ending.reason)
+
+    def _find(self, run: Path) -> dict[int, dict[int, Any]]:
+        """Return the items to send by kind, and by row."""
+        options = Config.of(self._crawler.settings).output
+        with Record(run) as record:
+            view = topic_view(record)
+            if view is None:
+                return {}
+            verdicts = LastVerdicts(record, view)
+            late = {LATE: verdicts.items(options.fields)}
+            return late | ({RETRACTED: verdicts.retracted} if options.retract else {})
+
+    async def _hand_over(self, kind: int, items: Mapping[int, Any], job: Job | None) -> None:
+        """Send items that were not sent before; with JOBDIR each of them once, whatever happens."""
+        assert self._crawler.engine is not None
+        before = self._rows[kind] | (set() if job is None else job.rows_handed_over(kind))
+        new = {row: item for row, item in items.items() if row not in before}
+        self._rows[kind].update(new)
+        if not new or not (job is None or job.hand_over(kind, new)):
+            return
+        if kind == LATE:
+            self.sent.update(item.url for item in new.values())
+            for output in pipelines(self._crawler, JsonLinesPipeline):
+                output.hold(self.sent)
+        send = self._crawler.engine.scraper.start_itemproc_async
+        await asyncio.gather(*(send(item, response=None) for item in new.values()))
+
+
+def pipelines(crawler: Crawler, kind: type[T]) -> list[T]:
+    """Return the pipelines of a kind that a crawl has, of ours at most one."""
+    assert crawler.engine is not None
+    return [each for each in crawler.engine.scraper.itemproc.middlewares if isinstance(each, kind)]
+
+
+def late_item(
+    record: Record, page: Fetch, probability: float, names: Sequence[str]
+) -> RelevantPage:
+    """Return the item of a page, with all that the record keeps of it.
+
+    Its further fields `names` are empty; whether it was rendered or a PDF is not known.
+    """
+    trail, stored = record.trail(page), record.text(page)
+    return item_class(tuple(names))(
+        url=page.url,
+        final_url=page.final_url or page.url,
+        title=stored.title,
+        text=stored.text,
+        language=detect_language(stored.text),
+        probability=probability,
+        depth=len(trail) - 1,
+        path=[each.final_url or each.url for each in trail[-TRAIL:]],
+        anchor=page.anchor,
+        q_value=page.q_value,
+        leaf=page.leaf,
+        fetched_at=datetime.fromtimestamp(page.time, UTC).isoformat(),
+        status=200,  # other answers are no pages
+        why=record.why(page),
+        domain=page.domain,
+        rights=as_items(stored.rights),
+    )
+
+
+def _start(record: Record) -> str:
+    """Return when a crawl was started first, in the form of `fetched_at` in items."""
+    started = datetime.strptime(record.meta()["started"], "%Y%m%dT%H%M%S.%f")
+    return started.replace(tzinfo=UTC).isoformat()
