@@ -48,10 +48,11 @@ class DiskFaults:
         """Run a crawl until it is struck, soon after `when` answers; return what happened."""
         chance = random.Random(f"{number} {when}")
         file = self.job / NAME
-        phase = PHASES[number % len(PHASES)]
+        turn, place = divmod(number - 1, len(PHASES))
+        phase = PHASES[place]
         if phase != "start" and not booked(file):
             phase = "booking"  # the others need pages
-        action = [*ACTIONS][number // len(PHASES) % len(ACTIONS)]
+        action = [*ACTIONS][turn % len(ACTIONS)]
         in_file = phase == "checkpoint" or (phase == "end" and chance.random() < 0.5)
         environment = {
             "LD_PRELOAD": str(self._library),

@@ -20,10 +20,11 @@ from tres_scrapy.report.learned_chart import average_precision
 from tres_scrapy.report.record import Record
 from tres_scrapy.run import snapshot
 from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.page_row import FETCHED
 from tres_scrapy.run.reason import Reasons, parts_of, phrase_of
 from tres_scrapy.run.recovery import recover
 from tres_scrapy.run.run_file import NAME, RecordError
-from tres_scrapy.run.snapshot import FETCHED, WEIGHTS, strongest
+from tres_scrapy.run.snapshot import WEIGHTS, strongest
 from tres_scrapy.run.writer import Writer
 from tres_scrapy.url.message import TresError
 

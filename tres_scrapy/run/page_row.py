@@ -7,14 +7,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from tres_scrapy.agent.policy import Choice, Decision
+from tres_scrapy.agent.link_learner import LinkLearner
+from tres_scrapy.agent.policy import Choice, Decision, Policy
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.links.code import url_texts
 from tres_scrapy.run.reason import kind_of, parts_of, rivals_of, size_of
 from tres_scrapy.run.run_file import LONGEST_URL
-from tres_scrapy.run.snapshot import FETCHED, link_learner_of
 from tres_scrapy.topic.pack import Judged
 
+FETCHED: Final = 3  # fewer fetched links say too little about a word
 LONGEST: Final = 300  # characters kept of a title, a text and an anchor
 COLUMNS: Final = (
     "row, parent, time, url, final_url, domain, title, anchor, kind, relevant, copy, reward, "
@@ -23,6 +24,12 @@ COLUMNS: Final = (
 )
 _VALUES: Final = ", ".join("?" * len(COLUMNS.split(",")))
 INSERT: Final = f"INSERT INTO page ({COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
+
+
+def link_learner_of(policy: Policy) -> LinkLearner | None:
+    """Return what a policy has learned from links, None if it has no link model."""
+    learner = getattr(policy, "link_learner", None)
+    return learner if isinstance(learner, LinkLearner) else None
 
 
 def page_row(crawl: Crawl, booking: Booking, time: float) -> tuple[Any, ...]:

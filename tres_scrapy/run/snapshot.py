@@ -15,13 +15,13 @@ from tres_scrapy.frontier.feature import FEATURES, TABLE
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 from tres_scrapy.links.code import BITS, CODES, GROUP_SIZE, CueGroup, Names
+from tres_scrapy.run.page_row import FETCHED
 from tres_scrapy.run.reason import FAINTEST, FEATURE, fact_name, known_name
 
 TREE, DEPENDENCE, LINKS = "tree", "dependence", "links"
 DOORS, HOLDER = "doors", "holder"  # of `crawl/share.py`
 WEIGHTS: Final = 8  # of a group for a link, and as many against it
 _STRONGEST: Final = 100  # weights of a group, of which those with other texts are kept
-FETCHED: Final = 3  # fewer fetched links say too little about a word
 
 
 @dataclass(slots=True)
@@ -41,12 +41,6 @@ def tree_of(policy: Policy) -> TreeFrontier | None:
     """Return the Tree-Frontier of a policy, None if it has none."""
     tree = getattr(policy, "tree", None)
     return tree if isinstance(tree, TreeFrontier) else None
-
-
-def link_learner_of(policy: Policy) -> LinkLearner | None:
-    """Return what a policy has learned from links, None if it has no link model."""
-    learner = getattr(policy, "link_learner", None)
-    return learner if isinstance(learner, LinkLearner) else None
 
 
 def snapshot_of(tree: TreeFrontier) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from tres_scrapy.crawl.share import Holder, Shares
 from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.page_row import link_learner_of
 from tres_scrapy.run.run_file import HealthPoint, open_to_write
 from tres_scrapy.run.snapshot import (
     DEPENDENCE,
@@ -25,7 +26,6 @@ from tres_scrapy.run.snapshot import (
     LINKS,
     TREE,
     dependence,
-    link_learner_of,
     snapshot_of,
     strongest,
     tree_of,
