@@ -44,7 +44,7 @@ def open_topic(name: str, keywords: KeywordSet, path: Path) -> tuple[bool, list[
     """Make the first pack of a topic in its folder, unless it is there.
 
     It is made again if it came from other keywords. Return whether it was made now, and what to
-    say. Raise KeywordError if no keyword is known, TresError if another crawl learns the topic.
+    say. Raise TresError if another crawl learns the topic.
     """
     folder = TopicFolder(path)
     topic = KeywordTopic.in_english(keywords)
