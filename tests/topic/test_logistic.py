@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from tres_scrapy.topic.fit import Bags, fit_line, fit_logistic
+from tres_scrapy.topic.fit import Bags, fit_logistic
 
 
 @pytest.fixture
@@ -33,14 +33,6 @@ def test_soft_target_counts_as_both_labels(rng):
     hard = np.repeat([1.0, 0.0], 50)
     split, _ = fit_logistic(twice, hard, np.concatenate([targets, 1 - targets]), 10.0)
     assert soft == pytest.approx(split, abs=1e-2)
-
-
-def test_line_rises_with_the_targets():
-    slope, intercept = fit_line(
-        np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1.0]), np.ones(4)
-    )
-    assert slope > 0
-    assert 1 < -intercept / slope < 2
 
 
 def test_text_without_words_is_no_error():

@@ -84,7 +84,7 @@ def test_answer_leads_to_a_new_fit(tmp_path):
     assert len(mine.known_answers) == 2
     assert asked[0] not in TopicFolder(tmp_path).questions.read_text(encoding="utf-8")
     said = mine.take_notes()[-1]
-    assert "2 answers; by the answers the threshold lies between" in said
+    assert "2 answers; by the answers, precision is" in said
     assert " more, " in said
     assert said.endswith(" fewer")
 
@@ -126,6 +126,21 @@ def test_all_answers_no_is_said(tmp_path):
     assert "all answers are no" in mine.take_notes()[-1]
 
 
+def test_all_answers_yes_is_said(tmp_path):
+    mine = learner(tmp_path)
+    learn(mine, *range(12))
+    answer(mine, {f"http://h{number}.test/": True for number in range(6)})
+    assert "all answers are yes: answer no for one page" in mine.take_notes()[-1]
+
+
+def test_answers_about_pages_never_fetched_are_said(tmp_path):
+    mine = learner(tmp_path)
+    learn(mine, *range(12))
+    answer(mine, {"http://strange.test/": True, "http://h0.test/": True, "http://h1.test/": False})
+    said = "1 answer about pages that were not fetched or not kept, the first is"
+    assert any(note.startswith(f"{said} http://strange.test/") for note in mine.take_notes())
+
+
 def test_yes_and_no_for_a_page_is_said(tmp_path):
     mine = learner(tmp_path)
     learn(mine, *range(12))
@@ -151,16 +166,6 @@ def test_kept_pages_are_bounded(tmp_path, monkeypatch):
     kept = [sheet.url for *_, sheet in TopicFolder(tmp_path).read_pages()]
     assert len(kept) < 24
     assert Counter(kept)["http://h0.test/"] == Counter(kept)["http://h3.test/"] == 1
-
-
-def test_pages_that_contradict_keywords_are_refused(tmp_path, monkeypatch):
-    mine = learner(tmp_path)
-    learn(mine, *range(9))
-    before = pack_of(tmp_path)
-    monkeypatch.setattr(topic_learner.TopicFit, "drifts", True)
-    learn(mine, *range(9, 14))
-    assert pack_of(tmp_path) == before
-    assert "keywords and pages disagree" in " ".join(mine.take_notes())
 
 
 def test_start_without_relevant_pages_is_said_once(tmp_path):

@@ -81,6 +81,11 @@ def is_of_text(word: str) -> bool:
     return ":" not in word
 
 
+def field_of(word: str) -> int:
+    """Return the field that a word of a model belongs to: 0 the text, 1 links, 2 the URL."""
+    return 1 if word.startswith(LINK) else 2 if word.startswith(URL) else 0
+
+
 class Classifier(Protocol):
     """Separates relevant texts from others by an uncalibrated logit."""
 
@@ -132,7 +137,7 @@ class BagOfWords:
         self.weights = weights  # [2, V]: inverse document frequencies, coefficients
         self.bias = bias
         self._ids = {word: row for row, word in enumerate(words)}
-        field = [1 if w.startswith(LINK) else 2 if w.startswith(URL) else 0 for w in words]
+        field = [*map(field_of, words)] if kind == FIELDS else []
         self._fields = np.array(field, dtype=np.int64) if kind == FIELDS else None
 
     @classmethod

@@ -1,18 +1,13 @@
 """A topic from keywords, seed pages, pages that a crawl has fetched, and a few answers.
 
-It starts as the weighted words of the keywords and of words near them (word vectors). The pages of
-a crawl have no labels: a mixture of two groups says how likely each is relevant by this first
-score, and a logistic regression learns these probabilities from all words (positive-unlabelled
-learning: Elkan, Noto, 2008; Bekker, Davis, 2020). The first score is never learned from the
-regression, so that errors do not feed themselves. With answers, a judge of all fields of a page
-takes over (answer.py).
+It starts as the weighted words of the keywords and of words near them (word vectors). After ten
+pages, their fields say how likely each is relevant by the keywords (keyword_score.py), and a
+logistic regression learns the best and the worst of them, and what was answered (learning.py).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import cache
-from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
@@ -20,12 +15,13 @@ import numpy as np
 
 from tres_scrapy.page.place import tokenise
 from tres_scrapy.page.text import STOP_WORDS
-from tres_scrapy.topic.answer import fit_answers, interval
 from tres_scrapy.topic.classifier import (
+    FIELD_SHARES,
     FIELDS,
     FREQUENCIES,
+    LINK,
     RAREST_SHARE,
-    TFIDF,
+    URL,
     Background,
     BagOfWords,
     Calibration,
@@ -33,9 +29,12 @@ from tres_scrapy.topic.classifier import (
     is_of_text,
     sigmoid,
 )
-from tres_scrapy.topic.fit import Bags, fit_line, fit_logistic, fit_mixture, lift
-from tres_scrapy.topic.keyword import KeywordError
+from tres_scrapy.topic.fit import Bags
+from tres_scrapy.topic.keyword_score import GENERAL_TEXTS, Keyword, forms, log_odds
+from tres_scrapy.topic.learning import learn
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
+from tres_scrapy.topic.threshold import UNKNOWN, Threshold, find_threshold
+from tres_scrapy.topic.word_table import WordTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tres_scrapy.topic.fit import TwoGroups
     from tres_scrapy.topic.keyword import KeywordSet
 
     Numbers = NDArray[np.float64]
@@ -52,17 +50,15 @@ THRESHOLD: Final = 0.5  # the calibration moves, not the threshold
 NEAR: Final = 0.3  # least cosine of a word to the keywords at which it counts
 PHRASE_WORD: Final = 0.5  # weight of a word of a phrase, as a share of a keyword's
 SEED_WEIGHT: Final = 0.5  # of the seed page, as a share of the keywords'
-STRENGTH: Final = 10.0  # inverse of the penalty of the regression
-PAGES_WEIGHT: Final = 200.0  # of all pages together, one each at most
-TITLE_WEIGHT: Final = 0.5  # of a title beside its page: short texts such as anchors are judged too
-TRUST: Final = 0.5  # weight of the first score beside the regression
-BEST_PAGES: Final = (
-    5  # pages of the highest first score that are relevant until better ones are found
-)
-BEST_SHARE: Final = 0.3  # of all pages that these are at most
+TRUST: Final = 0.25  # weight of the keywords beside what was learned from many pages
+FIRST_PAGES: Final = 50  # it is twice that after so many
 FEWEST_PAGES: Final = 10  # pages to learn from
-DRIFT: Final = 0.3  # rank correlation of first score and model below which they disagree
-GENERAL_TEXTS: Final = 200  # that the rarity of words in English counts for, beside pages
+FIRST_SLOPE: Final = 60.0  # of the log odds by keywords alone, before pages
+FIRST_MIDDLE: Final = 0.1
+# Pages that fit the keywords best count as relevant until better ones are found.
+BEST_PAGES: Final = 5
+BEST_SHARE: Final = 0.3  # of all pages that these are at most
+STANDS_OUT: Final = -3.3  # log odds of a page that has something of the keywords
 ROUNDING: Final = 1e-9  # of a score
 
 
@@ -83,26 +79,33 @@ class PageWords(NamedTuple):
 class TopicFit(NamedTuple):
     """A model of a topic, and what is known about it.
 
-    `few` says whether hardly a page stands out, so that the best count as relevant. `agreement` is
-    the rank correlation of first score and model; `interval` holds the probabilities between which
-    the threshold lies by the answers, in four of five cases. `pulls` holds, by URL of an answered
-    page, what the answer adds to the log odds of a page with exactly its words.
+    `few` says whether hardly a page fits the keywords. `pulls` holds, by URL of an answered page,
+    what the answer adds to the log odds of a page with exactly its words.
     """
 
     model: BagOfWords
     calibration: Calibration
     pages: int = 0
     answers: int = 0
-    share: float = 0.0
     few: bool = False
-    agreement: float = 1.0
-    interval: tuple[float, float] = (0.0, 1.0)
+    threshold: Threshold = UNKNOWN
     pulls: Mapping[str, float] = MappingProxyType({})
 
     @property
-    def drifts(self) -> bool:
-        """Whether the model has parted from the keywords."""
-        return self.agreement < DRIFT
+    def shares(self) -> dict[str, list[float]]:
+        """Precision and recall with intervals, nothing where they are unknown."""
+        if not self.answers:
+            return {}
+        both = {"precision": self.threshold.precision, "recall": self.threshold.recall}
+        return {name: [round(each, 4) for each in share] for name, share in both.items()}
+
+    @property
+    def accuracy(self) -> str:
+        """What is known of the pages called relevant, in one line."""
+        if not self.answers:
+            return "precision and recall are unknown without answers"
+        precision, recall = self.threshold.precision, self.threshold.recall
+        return f"by the answers, precision is {precision}, recall {recall}"
 
     def judge(self, pages: Iterable[PageWords]) -> Numbers:
         """Return P(relevant) of pages [n]."""
@@ -119,23 +122,23 @@ class KeywordTopic:
         self._vectors = vectors
         inner = {w: PHRASE_WORD for phrase in keywords.phrases for w in tokenise(phrase)}
         given = {w: weight for w, weight in inner.items() if w not in STOP_WORDS}
-        given |= dict.fromkeys(keywords.words, 1.0)
+        given |= dict.fromkeys(sorted(keywords.words), 1.0)
         self._given = given
-        self._shares = dict(zip(background.words, background.shares.tolist(), strict=True))
-        if not any(word in self._shares or word in vectors for word in given):
-            words = sorted([*keywords.words, *keywords.phrases])
-            names = ", ".join([*words[:3], *(["..."] if len(words) > 3 else [])])
-            raise KeywordError(
-                f"no keyword is a known English word ({names}): TRES has word vectors for English"
-            )
+        self._forms = {word: sorted(forms(word) - (given.keys() - {word})) for word in given}
         known = [word for word in given if word in vectors]
-        units = vectors.unit(known) * np.array([given[word] for word in known])[:, None]
-        middle = units.sum(axis=0)
-        self._middle = middle / (float(np.linalg.norm(middle)) or 1.0)
+        weights = np.array([given[word] for word in known], dtype=np.float64)
+        middle: Numbers = weights @ vectors.unit(known).astype(np.float64)
+        self._middle = _unit(middle)
+        self._has_vectors = bool(known)
+        self._english = dict(zip(background.words, background.shares.tolist(), strict=True))
+        mean = middle / max(1e-9, float(weights.sum()))
+        self._table = WordTable(background, vectors, mean)
+        for word in given:
+            self._table.number(word)
 
     @classmethod
     def in_english(cls, keywords: KeywordSet, models: Path | None = None) -> Self:
-        """Return the topic of English keywords; raise KeywordError if none of them is known.
+        """Return the topic of keywords of any language; only English ones have near words.
 
         `models` is the folder of the shipped packs, if it is known.
         """
@@ -148,7 +151,10 @@ class KeywordTopic:
 
     def near(self, most: int) -> list[str]:
         """Return words close in meaning to the keywords, the closest first."""
-        common = [w for w in self._vectors.words if w in self._shares and w not in STOP_WORDS]
+        if not self._has_vectors:
+            return []
+        words = self._vectors.words
+        common = [w for w in words if w in self._english and w not in STOP_WORDS]
         close = self._vectors.unit(common) @ self._middle
         order = np.argsort(-close, kind="stable")
         found = [common[place] for place in order[: most + len(self._given)].tolist()]
@@ -157,77 +163,93 @@ class KeywordTopic:
     def fit(self, pages: Sequence[PageWords], answers: Mapping[str, bool]) -> TopicFit:
         """Return the model after these pages and answers, by URL; the same input, the same model.
 
-        It takes less than a second of processor time for 2,000 pages.
+        It takes less than half a second of processor time for 2,000 pages.
         """
-        words, rarity = self._vocabulary(pages)
-        numbers = {word: row for row, word in enumerate(words)}
-        texts = [_weighted(page.words, numbers, rarity) for page in pages]
-        bags = Bags.of(texts, len(words))
-        titles = [_weighted(Counter(tokenise(page.title)), numbers, rarity) for page in pages]
-        both_bags = Bags.of([*texts, *titles], len(words))
-        base = self._fit_pages(pages, words, rarity, bags, both_bags)
+        counts, nearness = self._table.read([page.words for page in pages])
+        words, counts, rarity, fields = self._vocabulary(pages, counts)
+        texts = _weighted(counts, rarity, fields)
+        keywords = self._keywords(words)
+        seeds = [row for row, page in enumerate(pages) if page.is_seed]
+        first = self._first(words, rarity, texts.take(seeds), keywords)
         told = {row: answers[page.url] for row, page in enumerate(pages) if page.url in answers}
-        return _judged_by_answers(base, pages, told) if told else base
-
-    def _vocabulary(self, pages: Sequence[PageWords]) -> tuple[list[str], Numbers]:
-        """Return the words that a model weighs, and how rare each is."""
-        seen = Counter(word for page in pages for word in page.words if is_of_text(word))
-        own = {word for page in pages if page.is_seed for word in page.words if is_of_text(word)}
-        own |= {word for word, number in seen.items() if number > 1}
-        words = sorted({*self._shares, *self._given, *own} - STOP_WORDS)
-        return words, np.array([1 - np.log(self._shares.get(w, RAREST_SHARE)) for w in words])
-
-    def _fit_pages(
-        self,
-        pages: Sequence[PageWords],
-        words: list[str],
-        rarity: Numbers,
-        bags: Bags,
-        both_bags: Bags,
-    ) -> TopicFit:
-        """Return the model after pages without answers; `both_bags` are their texts and titles."""
-        first = self._first(words, rarity, [page.words for page in pages if page.is_seed])
+        if len(pages) < FEWEST_PAGES and not told:
+            line = Calibration(FIRST_SLOPE, -FIRST_SLOPE * FIRST_MIDDLE)
+            return TopicFit(_made(words, rarity, first), line, len(pages))
+        before = log_odds(counts, fields, keywords, nearness)
+        expected = float(sigmoid(before).sum())
+        least = min(BEST_PAGES, BEST_SHARE * len(pages), float((before > STANDS_OUT).sum()))
+        lesson = learn(texts, before, told)
         itself = _likeness_to_itself(pages)
-        scores = bags.times(first) - itself
-        mixture = fit_mixture(scores)
-        if len(pages) < FEWEST_PAGES:
-            return _made(words, rarity, first, _steep(mixture))._replace(pages=len(pages))
-        log_odds = mixture.log_odds(scores)
-        lifted = lift(log_odds, min(BEST_PAGES, BEST_SHARE * len(pages)))
-        targets = sigmoid(log_odds + lifted)
-        weights = np.full(len(pages), min(1.0, PAGES_WEIGHT / len(pages)))
-        learned, _ = fit_logistic(
-            both_bags,
-            np.tile(targets, 2),
-            np.concatenate([weights, TITLE_WEIGHT * weights]),
-            STRENGTH,
-        )
-        trust = TRUST / _deviation(scores)
-        both = learned / _deviation(bags.times(learned)) + trust * first
-        judged = bags.times(both) - trust * itself
-        fit = _made(words, rarity, both, fit_line(judged, targets, np.ones(len(pages))))
-        return fit._replace(
+        known = texts.times(first) - itself
+        share = TRUST * (1 + FIRST_PAGES / len(pages))
+        trust = share * _deviation(lesson.held_out) / _deviation(known)
+        scores = lesson.held_out + trust * known
+        rows = list(told)
+        labels = np.array([*told.values()], dtype=bool)
+        found = find_threshold(scores, max(expected, least) if least else 0.0, scores[rows], labels)
+        line = Calibration(found.slope, found.slope * (lesson.intercept - found.place))
+        return TopicFit(
+            _made(words, rarity, lesson.weights + trust * first),
+            line,
             pages=len(pages),
-            share=mixture.share,
-            few=lifted > 0,
-            agreement=_rank_correlation(scores, judged),
+            answers=len(told),
+            few=expected < BEST_PAGES and not labels.any(),
+            threshold=found,
+            pulls={pages[row].url: found.slope * pull for row, pull in lesson.pulls.items()},
         )
+
+    def _vocabulary(
+        self, pages: Sequence[PageWords], counts: Bags
+    ) -> tuple[list[str], Bags, Numbers, NDArray[np.int64]]:
+        """Return the words that a model weighs, in order, with counts, rarity and field of each.
+
+        These are words of English, the keywords, and words of seeds or of two pages.
+        """
+        table = self._table
+        seen = np.bincount(counts.ids, minlength=counts.width)
+        kept = (np.array(table.shares) != RAREST_SHARE) | (seen > 1)
+        spoken = [word for each in self._forms.values() for word in each]
+        kept[table.rows([name + word for name in ("", LINK, URL) for word in spoken])] = True
+        seeds = [row for row, page in enumerate(pages) if page.is_seed]
+        kept[counts.take(seeds).ids] = True
+        rows = sorted(np.flatnonzero(kept).tolist(), key=table.words.__getitem__)
+        place = np.full(counts.width, -1)
+        place[rows] = np.arange(len(rows))
+        chosen = counts.chosen(place, len(rows))
+        shares = (GENERAL_TEXTS * np.array(table.shares)[rows] + seen[rows]) / (
+            GENERAL_TEXTS + len(pages)
+        )
+        words = [table.words[row] for row in rows]
+        return words, chosen, 1 - np.log(shares), np.array(table.fields)[rows]
+
+    def _keywords(self, words: Sequence[str]) -> list[Keyword]:
+        """Return the keywords, with the numbers of their forms among these words."""
+        numbers = {word: row for row, word in enumerate(words)}
+        found = []
+        for word, weight in self._given.items():
+            fields = [
+                [row for form in self._forms[word] if (row := numbers.get(name + form)) is not None]
+                for name in ("", LINK, URL)
+            ]
+            english = sum(self._english.get(form, 0.0) for form in self._forms[word])
+            found.append(Keyword(weight, min(0.5, max(english, RAREST_SHARE)), fields))
+        return found
 
     def _first(
-        self, words: Sequence[str], rarity: Numbers, seeds: Iterable[Mapping[str, int]]
+        self, words: Sequence[str], rarity: Numbers, seeds: Bags, keywords: Sequence[Keyword]
     ) -> Numbers:
         """Return the weight of each word by keywords, words near them and seed pages."""
-        exact = np.array([self._given.get(word, 0.0) for word in words]) * rarity
+        exact = np.zeros(len(words))
+        for keyword in keywords:
+            for row in keyword.rows[0]:
+                exact[row] = keyword.weight * rarity[row]
         places = [row for row, word in enumerate(words) if word in self._vectors]
         near = np.zeros(len(words))
         near[places] = self._vectors.unit(words[row] for row in places) @ self._middle
         near = np.maximum(0, near - NEAR) * rarity
         result = _unit(exact) + _unit(near)
-        numbers = {word: row for row, word in enumerate(words)}
-        texts = [_weighted(seed, numbers, rarity) for seed in seeds]
-        for ids, values in texts:
-            result[ids] += SEED_WEIGHT * values / len(texts)
-        return result
+        share = SEED_WEIGHT / max(1, seeds.height)
+        return result + share * seeds.turned(np.ones(seeds.height))
 
 
 @cache
@@ -253,61 +275,18 @@ def _likeness_to_itself(pages: Sequence[PageWords]) -> Numbers:
     return SEED_WEIGHT * seeds / max(1.0, float(seeds.sum()))
 
 
-def _weighted(
-    words: Mapping[str, int], numbers: Mapping[str, int], rarity: Numbers
-) -> tuple[NDArray[np.int64], Numbers]:
-    """Return word numbers and values of a text as `BagOfWords` weighs them."""
-    known = {row: n for word, n in words.items() if (row := numbers.get(word)) is not None}
-    ids = np.fromiter(known, np.int64, len(known))
-    values = (1 + np.log(np.fromiter(known.values(), np.float64, len(known)))) * rarity[ids]
-    return ids, values / (float(np.linalg.norm(values)) or 1.0)
+def _weighted(counts: Bags, rarity: Numbers, fields: NDArray[np.int64]) -> Bags:
+    """Return texts as `BagOfWords` of kind FIELDS weighs them."""
+    values = (1 + np.log(counts.values)) * rarity[counts.ids]
+    cells = counts.rows * len(FIELD_SHARES) + fields[counts.ids]
+    size = counts.height * len(FIELD_SHARES)
+    lengths = np.sqrt(np.bincount(cells, values**2, size))[cells]
+    return counts._replace(values=values * FIELD_SHARES[fields[counts.ids]] / lengths)
 
 
-def _made(
-    words: list[str], rarity: Numbers, weights: Numbers, line: tuple[float, float]
-) -> TopicFit:
+def _made(words: list[str], rarity: Numbers, weights: Numbers) -> BagOfWords:
     both = np.stack([rarity, weights]).astype(np.float32)
-    slope = max(line[0], 1e-3)  # a score that says nothing must not say the opposite
-    return TopicFit(BagOfWords(TFIDF, words, both, 0.0), Calibration(slope, line[1]))
-
-
-def _judged_by_answers(
-    base: TopicFit, pages: Sequence[PageWords], told: Mapping[int, bool]
-) -> TopicFit:
-    """Return the model that learns the answered pages, and the best and the worst of the others."""
-    seen = Counter(chain.from_iterable(page.words for page in pages))
-    common = (word for word, count in seen.items() if count > 1 and not is_of_text(word))
-    fields = [word for word in common if word.partition(":")[2] not in STOP_WORDS]
-    words = [*base.model.words, *sorted(fields)]
-    general = np.concatenate(
-        [np.exp(1 - base.model.weights[0]), np.full(len(fields), RAREST_SHARE)]
-    )
-    shares = GENERAL_TEXTS * general + np.array([seen[word] for word in words])
-    rarity = 1 - np.log(shares / (GENERAL_TEXTS + len(pages)))
-    model = BagOfWords(FIELDS, words, np.stack([rarity, rarity]).astype(np.float32), 0.0)
-    texts = [model.weighted(page.words) for page in pages]
-    before = base.calibration.log_odds(base.model.logits_of_counts(p.words for p in pages))
-    fit = fit_answers(texts, len(words), before, told)
-    made = BagOfWords(FIELDS, words, np.stack([rarity, fit.weights]).astype(np.float32), 0.0)
-    return base._replace(
-        model=made,
-        calibration=Calibration(1.0, fit.intercept),
-        answers=len(told),
-        interval=interval(fit.without),
-        pulls={pages[row].url: pull for row, pull in fit.pulls.items()},
-    )
-
-
-def _steep(mixture: TwoGroups) -> tuple[float, float]:
-    slope, middle = mixture.edge()
-    return slope, -slope * middle
-
-
-def _rank_correlation(a: Numbers, b: Numbers) -> float:
-    """Return the correlation of the ranks of two scores (Spearman)."""
-    ranks = np.stack([np.argsort(np.argsort(each, kind="stable")) for each in (a, b)])
-    both: Numbers = np.asarray(np.corrcoef(ranks), dtype=np.float64)
-    return float(both[0, 1])
+    return BagOfWords(FIELDS, words, both, 0.0)
 
 
 def _deviation(scores: Numbers) -> float:

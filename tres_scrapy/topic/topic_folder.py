@@ -217,24 +217,22 @@ def topic_facts(
     name: str, keywords: KeywordSet, near: Iterable[str], fit: TopicFit
 ) -> dict[str, Any]:
     """Return what `topic.toml` says of a fit."""
-    model = fit.model
+    model, close = fit.model, sorted(near)
     best = (-model.weights[1]).argsort(kind="stable")[:NAMED_WORDS].tolist()
     return {
         "name": name,
-        "language": "en",
+        "language": "en" if close else "",  # near words are English
         "threshold": THRESHOLD,
         "keywords": {
             "given": sorted(keywords.words),
             "phrases": list(keywords.phrases),
-            "expanded": sorted(near),
+            "expanded": close,
         },
         "classifier": {"kind": model.kind, **fit.calibration._asdict(), **model.sizes()},
         "crawl": {
             "pages": fit.pages,
             "answers": fit.answers,
-            "share_of_relevant_pages": round(fit.share, 4),
-            "agreement_with_keywords": round(fit.agreement, 4),
-            "threshold_interval": [round(each, 4) for each in fit.interval],
+            **fit.shares,
             "heaviest_words": [model.words[row] for row in best],
         },
     }

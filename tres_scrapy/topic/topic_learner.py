@@ -6,7 +6,7 @@ continues with the same model and the same pages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -35,6 +35,7 @@ LEAST_WORDS: Final = 20  # of a page to learn from
 GROWTH: Final = 1.15  # of the pages from one fit to the next
 LEAD: Final = 300  # letters of a page that a question shows
 QUESTIONS: Final = 20
+SEVERAL: Final = 5  # answers yes, without a no, that are worth a word
 RUNS: Final = "The crawl runs: it learns from the answers with its next pages."
 NEAR: Final = 60  # words near the keywords that count as keywords in anchors and URLs
 
@@ -43,7 +44,7 @@ def open_topic(name: str, keywords: KeywordSet, path: Path) -> tuple[bool, list[
     """Make the first pack of a topic in its folder, unless it is there.
 
     It is made again if it came from other keywords. Return whether it was made now, and what to
-    say. Raise KeywordError if no keyword is known, TresError if another crawl learns the topic.
+    say. Raise TresError if another crawl learns the topic.
     """
     folder = TopicFolder(path)
     topic = KeywordTopic.in_english(keywords)
@@ -167,6 +168,8 @@ class TopicLearner:
         self._warn(fit)
         self._next = int(self._seen * GROWTH) + 10
         changed, self.known_answers = answers != self.known_answers, answers
+        if changed:
+            self._name_strange(answers.keys() - {page.url for page in pages})
         try:
             self._keep_fit(fit, changed=changed)
         except (OSError, TresError) as error:  # a full disk: the crawl goes on as it was
@@ -182,27 +185,29 @@ class TopicLearner:
             )
         self._warned = few
 
+    def _name_strange(self, urls: Set[str]) -> None:
+        """Say which answers are about pages that were not kept, if there are such."""
+        if urls:
+            what = f"{len(urls)} {plural(len(urls), 'answer')}"
+            self._notes.append(
+                f"{what} about pages that were not fetched or not kept, the first is "
+                f"{printable(min(urls))}: not learned from"
+            )
+
     def _load(self) -> None:
         """Load the pack; `model` names it: another model, another name."""
         self.pack = Pack.load(self.folder.pack)
         self.model = sha256(self.folder.pack / TOPIC_FILE)
 
     def _keep_fit(self, fit: TopicFit, *, changed: bool) -> None:
-        if fit.drifts and not self.known_answers:
-            self._next = 2 * self._seen
-            self._notes.append(
-                f"keywords and pages disagree (rank correlation {fit.agreement:.2f}): kept the "
-                f"model before, learns again after {self._next} pages; `tres answer` settles it"
-            )
-        else:
-            before = self._fit
-            self.folder.write_pack(self._name, self._topic.keywords, self._near, fit)
-            self._load()
-            summary = _summary(fit, self.known_answers, changed=changed)
-            if changed:
-                pages = [page for _, page in self._kept.values()]
-                summary += f"; {change(before.judge(pages), self._fit.judge(pages))}"
-            self._notes.append(summary)
+        before = self._fit
+        self.folder.write_pack(self._name, self._topic.keywords, self._near, fit)
+        self._load()
+        summary = _summary(fit, self.known_answers, changed=changed)
+        if changed:
+            pages = [page for _, page in self._kept.values()]
+            summary += f"; {change(before.judge(pages), self._fit.judge(pages))}"
+        self._notes.append(summary)
         self.folder.write_questions(self.questions(QUESTIONS))
         state = {"next": self._next, "answers": self.known_answers, "pulls": dict(fit.pulls)}
         self.folder.write_state(state | self._origin)
@@ -263,12 +268,12 @@ def _summary(fit: TopicFit, answers: dict[str, bool], *, changed: bool) -> str:
     counts = [f"{fit.pages} {plural(fit.pages, 'page')}"]
     counts.append(f"{fit.answers} {plural(fit.answers, 'answer')}")
     summary = f"learned from {' and '.join(counts)}"
-    if fit.answers:
-        low, high = (f"{each:.2f}" for each in fit.interval)
-        where = f"lies between P {low} and {high}" if low != high else f"is P {low}"
-        summary += f"; by the answers the threshold {where}"
-    if changed and answers and not any(answers.values()):
-        summary += "; all answers are no: check the keywords, or answer yes for one page"
+    summary += f"; {fit.accuracy}"
+    if changed and len(set(answers.values())) == 1:
+        if not any(answers.values()):
+            summary += "; all answers are no: check the keywords, or answer yes for one page"
+        elif len(answers) >= SEVERAL:
+            summary += "; all answers are yes: answer no for one page, to find the threshold"
     return summary
 
 
