@@ -31,6 +31,7 @@ import torch
 from fuzzing.job import DamagedJob
 from fuzzing.pack import DamagedPack
 from fuzzing.response import Responses
+from fuzzing.site_file import RightsFiles, RobotsFiles, Sitemaps
 from fuzzing.target import Target
 from fuzzing.text import Hosts, Pages, StoredRequests, Texts, Urls
 
@@ -104,6 +105,7 @@ def main() -> int:
 def targets(directory: Path) -> Iterator[Target]:
     """Yield the targets; their shares sum to 1."""
     yield from (Urls(), Hosts(), Pages(), Responses(), Texts(), StoredRequests())
+    yield from (Sitemaps(), RobotsFiles(), RightsFiles())
     yield DamagedPack(directory / "models")
     yield DamagedJob(directory / "jobs")
 

@@ -1,6 +1,7 @@
 """Attack the crawler with an embedded hostile web; print what the attack costs.
 
     python benchmarks/hostile.py sites [--rows network slow neighbour silent ...] [--seconds 60]
+    python benchmarks/hostile.py stop [--states silent slow names many paused judge ending]
     python benchmarks/hostile.py traps [--kinds host subdomains domains] [--shares .004 .02 .16]
         [--texts pieces words chain names] [--topics food sports] [--max none 10] [--pages 1000]
         [--believing] [-s TRES_NAME=VALUE]
@@ -13,6 +14,9 @@ what their pages repeat did not count.
 `sites`: honest sites and hostile ones answer on addresses of this machine. After some seconds the
 crawl is stopped with Ctrl-C. Printed are the pages of the honest and of the hostile hosts, how
 often the network seemed gone, the longest stall of the reactor, and the seconds to stop.
+
+`stop`: presses Ctrl-C in states in which a crawl has much to wait for. Printed are the seconds to
+the end of the process, its exit status, and the items, none of which may be torn.
 """
 
 from __future__ import annotations
@@ -23,7 +27,8 @@ from itertools import product
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
-from hostility.site import Attack, crawl
+from hostility.attack import ATTACKS, STATES
+from hostility.site import crawl
 from hostility.trap import KINDS, TEXTS, TrappedWeb, is_trap
 
 from tres_scrapy.agent import link_learner
@@ -31,17 +36,6 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.page import copies
-
-MANY = tuple(f"www.honest{i}.com" for i in range(40))
-ATTACKS = {
-    "nothing": Attack(MANY),
-    "network": Attack(MANY, tuple(f"h{i}.refusing.com" for i in range(60)), 0.5, 15.0),
-    "slow": Attack(MANY, tuple(f"www.slow{i}.com" for i in range(48)), 0.5),
-    "neighbours": Attack(tuple(f"www.honest{i}-at1.com" for i in range(5))),
-    "patient": Attack(tuple(f"www.honest{i}-at1.com" for i in range(5)), ("patient-at1.com",), 0.2),
-    "silent": Attack(MANY, tuple(f"www.silent{i}-at2.com" for i in range(400)), 0.9),
-    "names": Attack(MANY, tuple(f"www.name{i}-hang.com" for i in range(400)), 0.9),
-}
 
 
 def main() -> None:
@@ -63,6 +57,10 @@ def main() -> None:
     sites.add_argument("--rows", nargs="+", choices=ATTACKS, default=[*ATTACKS])
     sites.add_argument("--seconds", type=float, default=60)
     sites.set_defaults(run=compare_sites)
+    stop = attacks.add_parser("stop", help="press Ctrl-C in states that are hard to end")
+    stop.add_argument("--states", nargs="+", choices=STATES, default=[*STATES])
+    stop.add_argument("--seconds", type=float, default=30)
+    stop.set_defaults(run=compare_stops)
     options = parser.parse_args()
     options.run(options)
 
@@ -77,6 +75,16 @@ def compare_sites(options: argparse.Namespace) -> None:
         pages = f"{found.served(attack.honest)} | {found.served(attack.hostile)}"
         ends = f"{found.stall:.2f} | {found.seconds_to_stop:.0f}"
         print(f"| {name} | {pages} | {found.outages} | {ends} |", flush=True)
+
+
+def compare_stops(options: argparse.Namespace) -> None:
+    """Print a row for each state in which Ctrl-C is pressed."""
+    print("| state | pages | Ctrl-C, s | exit status | whole items |")
+    print("|---|---|---|---|---|")
+    for name in options.states:
+        found = crawl(STATES[name], options.seconds)
+        ended = f"{found.seconds_to_stop:.0f} | {found.status} | {found.items}"
+        print(f"| {name} | {found.pages.total()} | {ended} |", flush=True)
 
 
 def compare_traps(options: argparse.Namespace) -> None:

@@ -74,7 +74,7 @@ def test_inputs_are_repeatable(fuzz, tmp_path, monkeypatch):
     for target, same in zip(first, again, strict=True):
         drawn = [target.draw(Random(number)) for number in range(20)]
         assert drawn == [same.draw(Random(number)) for number in range(20)]
-        assert len(set(drawn)) > 15
+        assert len(set(drawn)) > 12
 
 
 @pytest.mark.slow
@@ -86,4 +86,4 @@ def test_no_target_has_a_finding():
     )
     assert run.returncode == 0, run.stdout + run.stderr
     rows = [line for line in run.stdout.splitlines() if line.endswith("| 0 |")]
-    assert len(rows) == 8
+    assert len(rows) == 11

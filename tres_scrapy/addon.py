@@ -56,6 +56,7 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.sitemaps import Sitemaps
 from tres_scrapy.middlewares.message import CharsetMiddleware, CredentialMiddleware
 from tres_scrapy.middlewares.reward import RewardMiddleware
+from tres_scrapy.middlewares.visit import VisitMiddleware
 from tres_scrapy.scheduler import TreeFrontierScheduler
 
 logger = logging.getLogger(__name__)
@@ -90,6 +91,7 @@ CRAWLING: Components = {
     "SPIDER_MIDDLEWARES": {RewardMiddleware: 10},  # before HttpError, which hides failures
     "DOWNLOADER_MIDDLEWARES": {
         ArchiveMiddleware: 740,  # sees bodies as received, and URLs without credentials
+        VisitMiddleware: 950,  # after Scrapy's cache
     },
     "ITEM_PIPELINES": {NewnessPipeline: 880, CsvPipeline: 890, JsonLinesPipeline: 900},
     "EXTENSIONS": {

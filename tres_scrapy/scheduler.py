@@ -10,12 +10,12 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final, Self
 
+import numpy as np
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import BaseSettings
-from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.job import job_dir
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -26,12 +26,13 @@ from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRE
 from tres_scrapy.crawl.host import WAITED, HostSlots, Patience, Slot
 from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.downloader.delay import CrawlDelay, HeldError, SharedAddresses
-from tres_scrapy.downloader.engine import is_under_way, wake
-from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
+from tres_scrapy.downloader.engine import SHUTDOWN, is_under_way
+from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START
 from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.extensions.waking import Waking
 from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
@@ -75,9 +76,8 @@ class TreeFrontierScheduler(BaseScheduler):
         self._out: dict[int, Request] = {}  # by row, the request that was handed out last
         names = self._crawl.store.hosts.names
         self._slots = HostSlots(names, self._slot_of, self._crawl.is_leased)
-        self._waking: CallLaterResult | None = None
+        self._waking = Waking(crawler, session, self._slots)
         self._scheduling: int | None = None  # the row of a sample between the two calls
-        self._announced: float | None = None  # the end of a rest that the log has named
         self._health = session.health
         share = self._health.options.new_hosts if session.follows_all else 1.0
         most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
@@ -110,8 +110,7 @@ class TreeFrontierScheduler(BaseScheduler):
         return self._own.open(spider)
 
     def close(self, reason: str) -> Deferred[None] | None:
-        if self._waking is not None:
-            self._waking.cancel()
+        self._waking.cancel()
         self._probe.close()
         closed = self._own.close(reason)
         if self._session.job is not None and self._session.job.failed:
@@ -169,7 +168,7 @@ class TreeFrontierScheduler(BaseScheduler):
             decision = self._steps.next(self._availability(busy))
         if decision is None:
             self._release_replaced()
-            self._wake_when_a_host_is_free()
+            self._waking.plan(monotonic())
             return None
         row = decision.row
         request = self._session.requests.of(row)
@@ -232,13 +231,15 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def _next_again(self, busy: list[int]) -> Request | None:
         resting = set(self._health.resting(monotonic())) if self._again else set()
+        available = Availability(closed=self._session.sites.closed() if self._again else None)
         for _ in range(len(self._again)):
             request = self._again.popleft()
             row = request.meta.get(LEASE)
             if row is None or not self._crawl.is_leased(row):  # its page was booked meanwhile
                 request.meta.pop(LEASE, None)
                 return request
-            if (host := self._crawl.store["host"][row]) in resting:
+            host, domain = (self._crawl.store[name][row] for name in ("host", "domain"))
+            if host in resting or available.is_closed(np.array([domain]))[0]:
                 self._crawl.set_back(row)  # it would hold one of CONCURRENT_REQUESTS meanwhile
                 continue
             is_new = not self._crawl.store.hosts.is_known(host)
@@ -275,15 +276,17 @@ class TreeFrontierScheduler(BaseScheduler):
         """Return which hosts the next choice may take, given the busy ones."""
         now = monotonic()
         free = 1 - self._crawl.leased / self._concurrency
-        soon: list[int] = []
+        soon, closed = list[int](), self._session.sites.closed()
         if patient := self._patience.has_credit(now, free, waits=self._crawl.waits):
             hosts = set(busy).difference(self._health.resting(now))
             soon = self._slots.soon_free(hosts, now)
+            domain = self._crawl.store.hosts.domain
+            soon = [host for host in soon if closed is None or not closed[domain(host)]]
         self._crawler.stats.set_value(WAITED, round(self._patience.waited, 1))
         only_known = not self._has_room_for_new()
-        full = self._allotment.full_domains(self._health.resting(now))
-        slow = self._allotment.full_hosts(busy, now)  # not worth waiting for
-        return Availability([*{*busy, *slow}], soon, only_known, patient, full)
+        full = self._allotment.full_domains(self._health.resting(now), closed)
+        slow = self._allotment.full_hosts(busy, now, closed)  # not worth waiting for
+        return Availability([*{*busy, *slow}], soon, only_known, patient, full, closed)
 
     def _has_room_for_new(self) -> bool:
         return self._allotment.has_room_for_new(monotonic())
@@ -297,38 +300,6 @@ class TreeFrontierScheduler(BaseScheduler):
             return Slot(key, hosts, self._host_concurrency, self._delay, own)
         delay = slot.delay * (1 + slot.jitter)
         return Slot(key, hosts, slot.concurrency, delay, own, slot.lastseen)
-
-    def _wake_when_a_host_is_free(self) -> None:
-        """Wake the engine when the rest of the first host ends.
-
-        Otherwise it would sleep until its next heartbeat, every five seconds. The end of a transfer
-        wakes the engine anyway.
-        """
-        if self._waking is not None:
-            self._waking.cancel()
-            self._waking = None
-        self._say_what_waits()
-        ends = self._slots.next_time(), self._health.until(monotonic())
-        if times := [time for time in ends if time is not None]:
-            delay = max(0.0, min(times) - monotonic())
-            self._waking = call_later(delay, self._wake)
-
-    def _say_what_waits(self) -> None:
-        now, pending = monotonic(), self._crawl.store.pending
-        until = self._health.until(now)
-        idle = pending and not self._crawl.leased and self._slots.next_time() is None
-        hopes = not self._health.exhausted(self._crawl.leased, now)  # else the crawl ends
-        if until is not None and idle and hopes and until != self._announced:
-            self._announced = until
-            logger.info(
-                "All %d waiting links are on hosts that rest; the next is asked in %.0f s",
-                pending,
-                until - now,
-            )
-
-    def _wake(self) -> None:
-        self._waking = None
-        wake(self._crawler.engine)
 
     def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
         """Set back or book a fetch that raised; if it is booked, call the request's own errback.

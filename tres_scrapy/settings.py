@@ -21,6 +21,7 @@ COOKIES_ENABLED = False
 # Limits: a page is text, and one slow host must not hold a request for minutes
 DOWNLOAD_TIMEOUT = 30
 DNS_TIMEOUT = 20  # seconds; runs before DOWNLOAD_TIMEOUT starts
+TWISTED_DNS_RESOLVER = "tres_scrapy.downloader.resolver.PromptResolver"  # Ctrl-C waits for no name
 REACTOR_THREADPOOL_MAXSIZE = 20  # name lookups: with 10, ten dead hosts would block all
 DOWNLOAD_MAXSIZE = 8 * 1024 * 1024
 DOWNLOAD_WARNSIZE = 0

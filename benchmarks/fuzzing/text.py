@@ -46,7 +46,7 @@ class Urls:
     """A link and the URL of its page; every canonical URL must be usable in a request."""
 
     name = "canonicalise"
-    share = 0.43
+    share = 0.29
 
     def draw(self, random: Random) -> str:
         base = BASE if random.random() < 0.7 else url(random)

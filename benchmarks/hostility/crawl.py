@@ -1,8 +1,9 @@
 """A crawl whose names lead to addresses of this machine: `python -m hostility.crawl FILE ...`.
 
 The address stands in the name: `-at7` is 127.1.0.7; other names have an address for each domain. A
-name with `-hang` is looked up for a minute, without success. FILE receives the longest stall of the
-reactor, in seconds, and the stats; the rest are arguments of `scrapy crawl tres`.
+name with `-hang` is looked up for a minute, without success. HOSTILE_STATE is `paused`, to pause
+the crawl after some seconds, or `ending`, to let its end take some. FILE receives the longest stall
+of the reactor, in seconds, and the stats; the rest are arguments of `scrapy crawl tres`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tres_scrapy.downloader import private_address
 
 TICK: Final = 0.05  # seconds between two looks at the reactor
 HANGS: Final = 60.0  # seconds
+MOMENT: Final = 10.0  # seconds until a crawl pauses, or that its end takes
 PLACE = re.compile(r"-at(\d+)")
 resolve = socket.gethostbyname
 
@@ -52,6 +54,7 @@ class Watch:
         self._longest = 0.0
         self._task: asyncio.Task[None] | None = None
         crawler.signals.connect(self.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(self.engine_stopped, signal=signals.engine_stopped)
 
     @classmethod
@@ -61,7 +64,15 @@ class Watch:
 
     def spider_opened(self) -> None:
         """Begin to measure."""
-        self._task = asyncio.get_running_loop().create_task(self._look())
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._look())
+        if self._crawler.settings["HOSTILE_STATE"] == "paused":
+            loop.call_later(MOMENT, self._crawler.engine.pause)
+
+    async def spider_closed(self) -> None:
+        """Let the end take a while, if that is wished."""
+        if self._crawler.settings["HOSTILE_STATE"] == "ending":
+            await asyncio.sleep(MOMENT)
 
     async def _look(self) -> None:
         while True:

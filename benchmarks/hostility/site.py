@@ -50,6 +50,8 @@ class Outcome:
     seconds_to_stop: float = 0.0
     stall: float = 0.0
     outages: int = 0
+    status: int | None = None  # of the process, None if it had to be killed
+    items: int = 0  # lines of the output; a torn line raises ValueError
 
     def served(self, hosts: tuple[str, ...]) -> int:
         """Return the number of pages that these hosts have served."""
@@ -145,13 +147,16 @@ def crawl(
             process.send_signal(signal.SIGINT)
             begun = time.monotonic()
             try:
-                process.wait(ENDS)
+                outcome.status = process.wait(ENDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
             outcome.seconds_to_stop = time.monotonic() - begun
         found: dict[str, Any] = json.loads(result.read_text()) if result.exists() else {}
         outcome.stall = found.get("stall", 0.0)
+        output = Path(folder, "out.jsonl")
+        lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []
+        outcome.items = len([json.loads(line) for line in lines])
         outcome.outages = len(re.findall("The network is gone", log.read_text(errors="replace")))
         if keep := os.environ.get("KEEP_LOG"):
             Path(keep).write_bytes(log.read_bytes())

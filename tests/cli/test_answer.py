@@ -41,7 +41,9 @@ def run(tmp_path):
 def recorded(run):
     """The record of a crawl beside its output: each page was judged irrelevant at the time."""
     path, crawl = run.with_suffix(".run"), crawl_of(pages=12)
-    writer = Writer.open(path, crawl, {**META, "output": str(run)}, {}, 100.0)
+    writer = Writer.open(
+        path, crawl, {**META, "started": "20260101T000000.000000", "output": str(run)}, {}, 100.0
+    )
     texts = [(FOOD if n % 2 else OTHER).format(f"leek{n}") for n in range(20)]
     for booking, text in zip(steps(crawl), texts, strict=False):
         writer.note(told(booking, "", text, 0.1), 100.0)

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+import socket
+import threading
+from queue import Queue
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import pytest
 from twisted.internet.address import IPv4Address, IPv6Address
 
 from tres_scrapy.downloader.private_address import PublicResolver
+from tres_scrapy.downloader.resolver import PromptResolver
 
 PRIVATE, PUBLIC = "127.0.0.1", "8.8.8.8"
 
@@ -59,3 +66,22 @@ def test_trusted_host_keeps_private_addresses():
     resolver.trust("Proxy.test")
     assert resolved(resolver, "proxy.TEST") == ["began", (PRIVATE, 80), "complete"]
     assert resolved(resolver, "other.test") == ["began", "complete"]
+
+
+def test_process_does_not_wait_for_a_lookup(monkeypatch):
+    threads, calls, found = [], Queue(), []
+    reactor = SimpleNamespace(
+        callFromThread=lambda call, *values: calls.put((call, values)),
+        callLater=lambda *values: Mock(),
+    )
+
+    def look_up(name):
+        threads.append(threading.current_thread())
+        return PUBLIC
+
+    monkeypatch.setattr(socket, "gethostbyname", look_up)
+    PromptResolver(reactor, 0, 20.0).getHostByName("a.test").addCallback(found.append)
+    call, values = calls.get(timeout=60)
+    call(*values)
+    assert found == [PUBLIC]
+    assert threads[0].daemon

@@ -7,7 +7,8 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.test import get_crawler
 
-from tres_scrapy.downloader.refusal import SHUTDOWN, FetchRefusedError, OtherRetries
+from tres_scrapy.downloader.engine import SHUTDOWN, CrawlEndsError
+from tres_scrapy.downloader.refusal import OtherRetries
 from tres_scrapy.downloader.request import LEASE
 
 URL = "http://a.test/"
@@ -46,6 +47,6 @@ def test_ending_crawl_sends_no_sample(retries):
     retries.process_request(sample)
     retries.crawler.engine._slot.closing = object()
     retries.process_request(Request(URL))
-    with pytest.raises(FetchRefusedError) as caught:
+    with pytest.raises(CrawlEndsError) as caught:
         retries.process_request(sample)
     assert caught.value.kind == SHUTDOWN

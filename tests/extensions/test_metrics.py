@@ -45,7 +45,9 @@ class Crawler:
         self.signals = SimpleNamespace(connect=lambda *_, **__: None)
         health = SimpleNamespace(in_doubt=False)
         judge = SimpleNamespace(waiting=4)
-        self.learner = SimpleNamespace(crawl=Crawl(), judge=judge, health=health)
+        self.learner = SimpleNamespace(
+            crawl=Crawl(), judge=judge, health=health, sites=SimpleNamespace(opens_at=None)
+        )
 
     def get_extension(self, cls):
         return self.learner if cls is CrawlSession else None

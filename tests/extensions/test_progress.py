@@ -30,11 +30,12 @@ class Loop:
         pass
 
 
-def opened(monkeypatch, *, paused=False, offline=False, **settings):
+def opened(monkeypatch, *, paused=False, offline=False, opens_at=None, **settings):
     """Open a crawl that reports once, and return its progress."""
     monkeypatch.setattr(module, "create_looping_call", Loop)
     crawl = SimpleNamespace(limit=9, leased=0, waits=False, figures=lambda: FIGURES)
-    session = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=offline), listeners=[])
+    health, sites = SimpleNamespace(in_doubt=offline), SimpleNamespace(opens_at=opens_at)
+    session = SimpleNamespace(crawl=crawl, health=health, sites=sites, listeners=[])
     crawler = SimpleNamespace(
         settings=Settings({"TRES_TOPIC": "food", **settings}),
         engine=SimpleNamespace(paused=paused),
@@ -56,6 +57,12 @@ def test_line_says_why_nothing_is_sent(caplog, monkeypatch, paused, offline, sai
     assert "2/9 pages, harvest rate 50.0 %, 1 relevant domain, frontier 5 in" in caplog.text
     assert ", frontier 5 in 1 leaf (exploration), " in caplog.text
     assert caplog.text.rstrip().endswith(said)
+
+
+def test_line_says_when_sites_open(caplog, monkeypatch):
+    caplog.set_level("INFO")
+    opened(monkeypatch, opens_at=1_780_000_000.0)
+    assert caplog.text.rstrip().endswith(", all sites are closed until 20:26 UTC")
 
 
 def test_last_line_counts_from_this_start(caplog, monkeypatch):

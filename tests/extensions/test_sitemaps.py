@@ -101,13 +101,15 @@ def test_names_of_an_index_are_learned():
     extension._session.crawl.store.names.learn.assert_called_once_with(["sitemap"])
 
 
-@pytest.mark.parametrize("reason", ["pause", "rest"])
+@pytest.mark.parametrize("reason", ["pause", "rest", "closed"])
 def test_nothing_is_read_in_a_pause_or_rest(monkeypatch, reason):
     monkeypatch.setattr(sitemaps, "PAUSE", 0)
+    monkeypatch.setattr(sitemaps, "LONG_PAUSE", 0)
     engine, read = Mock(paused=reason == "pause"), []
     extension = Sitemaps(Mock(engine=engine))
     learner = Mock(**{"crawl.finished": False, "crawl.store.hosts.find.return_value": 3})
     learner.health.resting.return_value = [3] if reason == "rest" else []
+    learner.sites.is_closed.side_effect = lambda host: reason == "closed" and host == "a.test"
     extension._session = learner
 
     async def note(row, url):
@@ -121,6 +123,7 @@ def test_nothing_is_read_in_a_pause_or_rest(monkeypatch, reason):
             await asyncio.sleep(0)
         before, engine.paused = list(read), False
         learner.health.resting.return_value = []
+        learner.sites.is_closed.side_effect = lambda host: False
         await asking
         return before
 

@@ -149,7 +149,8 @@ def test_live_line_is_not_of_a_shard(monkeypatch, shards):
         pytest.importorskip("tres_scrapy.cluster", reason="has the settings of shards")
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, make_policy("tres", store, PolicyInputs()))
-    learner = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=False), listeners=[])
+    health, sites = SimpleNamespace(in_doubt=False), SimpleNamespace(opens_at=None)
+    learner = SimpleNamespace(crawl=crawl, health=health, sites=sites, listeners=[])
     crawler = SimpleNamespace(
         settings=Settings({"TRES_PROGRESS_INTERVAL": 0, "TRES_SHARDS": shards}),
         signals=SimpleNamespace(connect=lambda *args, **kwargs: None),

@@ -80,6 +80,13 @@ def test_page_shows_one_crawl():
     assert "shards" not in found
 
 
+def test_crawl_waits_until_its_last_shard_does():
+    times = [{"opens_at": 50.0}, {"opens_at": 40.0}, {}]
+    assert CrawlState({0: FIRST | times[0], 1: SECOND | times[1]}, 100, 2).opens_at == 40.0
+    assert CrawlState({0: FIRST | times[0], 1: SECOND | times[2]}, 100, 2).opens_at == 0
+    assert page_of(CrawlState({0: FIRST | times[0]}, 100))()["opens_at"] == 50.0
+
+
 def test_page_shows_sums_of_shards():
     found = page_of(CrawlState({0: FIRST, 1: SECOND}, 100, 3))()
     assert (found["pages"], found["limit"], found["relevant"]) == (40, 100, 10)

@@ -150,3 +150,25 @@ def test_full_or_failing_domain_is_named(path, tmp_path, read):
             FetchExplanation(full, f"http://{domain}/never-seen")
         with pytest.raises(RecordError, match=r"failed: http_404 \d+.*has ended \(page_limit\)"):
             FetchExplanation(full, f"http://{failed.domain}/never-seen")
+
+
+def test_closed_site_is_named(path, tmp_path, read):
+    copy = tmp_path / "a.run"
+    shutil.copy(path, copy)
+    domain = read.domains(1)[0][0]
+    rules = f"other.test 08:00-09:00, www.{domain} always 50"
+    settings = [("TRES_CRAWL_BETWEEN", "22:00-06:00"), ("TRES_SITE_RULES", rules)]
+    with sqlite3.connect(copy) as connection:
+        connection.executemany("INSERT OR REPLACE INTO setting VALUES (?, ?)", settings)
+        meta = (f"requests of {domain}", "20000 50")
+        connection.execute("INSERT INTO meta VALUES (?, ?)", meta)
+    connection.close()
+    with Record(copy) as limited:
+        said = rf"{domain} has had its 50 requests of 2024-10-04 \(max_per_day\)"
+        with pytest.raises(RecordError, match=said) as error:
+            FetchExplanation(limited, f"http://{domain}/never-seen")
+        assert "crawl_between" not in str(error.value)
+        for site, hours in (("new.test", "22:00-06:00"), ("other.test", "08:00-09:00")):
+            said = rf"{site} is crawled at {hours} UTC only \(crawl_between\)"
+            with pytest.raises(RecordError, match=said):
+                FetchExplanation(limited, f"http://{site}/never-seen")

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from tres_scrapy import scheduler as module
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.downloader.request import LEASE
+from tres_scrapy.extensions import waking
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.host import host_of
 
@@ -34,7 +35,7 @@ class World:
     def __init__(self, monkeypatch, fault, hosts=5, pages=20, **rest):
         self.now, self.fault, self.pages = 0.0, fault, pages
         monkeypatch.setattr(module, "monotonic", lambda: self.now)
-        monkeypatch.setattr(module, "call_later", lambda *_: SimpleNamespace(cancel=lambda: None))
+        monkeypatch.setattr(waking, "call_later", lambda *_: SimpleNamespace(cancel=lambda: None))
         self.names = [f"h{i}.test" for i in range(hosts)]
         self.scheduler, self.crawl = scheduler_of(
             *(f"http://{name}/0" for name in self.names), rest=RestOptions(**rest)

@@ -23,6 +23,7 @@ from tres_scrapy.downloader.delay import SharedAddresses
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.extensions import step as step_module
+from tres_scrapy.extensions import waking
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -50,7 +51,7 @@ def clock(monkeypatch):
         clock.calls.append(call)
         return call
 
-    monkeypatch.setattr(module, "call_later", call_later)
+    monkeypatch.setattr(waking, "call_later", call_later)
     return clock
 
 

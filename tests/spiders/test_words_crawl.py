@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from conftest import command as tres
 from conftest import served
 from soup import FOOD, OTHER, lines_of, link
 
@@ -111,7 +112,7 @@ def test_answers_are_read_during_the_crawl(scrapy, soups, tmp_path):
     assert not asked & {line.split()[1] for line in lines}
 
 
-def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path):
+def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path, capsys):
     answers = tmp_path / "answers.txt"
     answers.write_text("yes http://h2.test/\nno http://h3.test/\n", encoding="utf-8")
     feed = tmp_path / "feed.jsonl"
@@ -136,6 +137,17 @@ def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path):
         retracted = {url for url, is_retracted in items if is_retracted}
         assert "http://h3.test/" in retracted
         assert {url for url, _ in items} - retracted == {*expected}
+    again = expected[0]
+    with pytest.raises(SystemExit):
+        tres("answer", tmp_path / "job", "--no", again)
+    assert f"{output} has " in capsys.readouterr().out
+    assert again not in found_in(tmp_path)
+    with Record(tmp_path / "job" / NAME) as record:
+        now = sorted(page["url"] for page in pages_of(record, view=topic_view(record)))
+        assert json.loads(record.meta()["final"])["pages"] == len(now)
+    assert found_in(tmp_path) == now
+    with output.with_suffix(".csv").open(encoding="utf-8") as lines:
+        assert sorted(row["url"] for row in csv.DictReader(lines)) == now
 
 
 DROPPING = """
@@ -167,6 +179,36 @@ def test_late_page_that_a_pipeline_drops_stays_out(scrapy, soups, tmp_path):
         expected = {page["url"] for page in pages_of(record, view=topic_view(record, print))}
     assert "http://h2.test/" in expected
     assert found_in(tmp_path) == sorted(expected - {"http://h2.test/"})
+
+
+def test_late_pages_leave_without_a_jobdir(scrapy, soups, tmp_path):
+    answers, feed = tmp_path / "answers.txt", tmp_path / "feed.jsonl"
+    answers.write_text("yes http://h2.test/\n", encoding="utf-8")
+    command = arguments_in(tmp_path, "-a", f"answers={answers}", "-o", str(feed))
+    command.remove(f"JOBDIR={tmp_path / 'job'}")
+    command.remove("-s")
+    process = scrapy(*command, pages=soups)
+    assert process.returncode == 0, process.stderr
+    for file in (tmp_path / "items.jsonl", feed):
+        assert [item["url"] for item in lines_of(file)].count("http://h2.test/") == 1
+    with Record(tmp_path / "items.run") as record:
+        rows = json.loads(record.meta()["late items"])
+        assert record.find("http://h2.test/").row in rows
+
+
+STOPPED = KILLED.replace("os.kill(os.getpid(), 9)", "os.kill(os.getpid(), 15)")
+
+
+def test_stopped_crawl_writes_its_output_again(scrapy, soups, tmp_path):
+    answers = tmp_path / "answers.txt"
+    answers.write_text("yes http://h2.test/\nno http://h3.test/\n", encoding="utf-8")
+    command = arguments_in(tmp_path, "-a", f"answers={answers}")
+    process = scrapy(*command, pages=soups, program=("-c", STOPPED))
+    assert "Stopped after " in process.stderr
+    with Record(tmp_path / "job" / NAME) as record:
+        expected = sorted(page["url"] for page in pages_of(record, view=topic_view(record)))
+    assert found_in(tmp_path) == expected
+    assert "http://h2.test/" in expected
 
 
 SENDING = """

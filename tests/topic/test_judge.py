@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.topic import judge as judge_module
 from tres_scrapy.topic.judge import Judge, Source, judge_pages
 from tres_scrapy.topic.pack import Judged
 
@@ -215,3 +216,18 @@ def test_close_waits_for_what_was_submitted(pack):
     futures = [judge.submit(GOOD) for _ in range(20)]
     judge.close()
     assert all(future.done() for future in futures)
+
+
+def test_crawl_that_ends_does_not_wait_for_a_busy_judge(pack, monkeypatch):
+    monkeypatch.setattr(judge_module, "PATIENCE", 0.05)
+    release = threading.Event()
+
+    def busy(sources):
+        release.wait(60)
+        raise RuntimeError("too late")
+
+    judge = Judge(pack, busy)
+    future = judge.submit(GOOD)
+    judge.close()
+    assert not future.done()
+    release.set()

@@ -13,14 +13,15 @@ from tres_scrapy.answerer.answerer import Answerer
 from tres_scrapy.answerer.asking import Asking
 from tres_scrapy.cli.command import Command, option, refuse
 from tres_scrapy.config.config import Config
+from tres_scrapy.export.final_output import renew
 from tres_scrapy.report.record_path import find_record
 from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder, read_answers
-from tres_scrapy.topic.topic_learner import learn_answers
+from tres_scrapy.topic.topic_learner import RUNS, learn_answers
 from tres_scrapy.url.message import plural, printable
 
 WIDTH: Final = 100
-NEXT: Final = "`tres export` writes what is relevant now; resume the crawl to go on with it."
+NEXT: Final = "Resume the crawl to go on with it; `tres audit` checks the output."
 PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
 
 
@@ -70,7 +71,9 @@ def command(
         given = _ask(folder.answers, asked)
     print(f"{given} {plural(given, 'answer')} added to {folder.answers}")
     if given:
-        for line in learn_answers(folder, [NEXT]):
+        learned = learn_answers(folder, [NEXT])
+        more = [] if RUNS in learned else _renewed(Path(run[0]))
+        for line in [*learned, *more]:
             print(line)
 
 
@@ -82,7 +85,13 @@ def _have_answered(folder: TopicFolder, run: Path, name: str, most: int) -> None
     while questions := asking.questions():
         for line in [*asking.ask(questions), *learn_answers(folder)]:
             print(line, flush=True)
-    print(NEXT)
+    print(*_renewed(run), NEXT, sep="\n")
+
+
+def _renewed(run: Path) -> list[str]:
+    """Write the output of an ended crawl again; return what to say of that."""
+    record = _record(run)
+    return [] if record is None else renew(record)
 
 
 def _record(run: Path) -> Path | None:

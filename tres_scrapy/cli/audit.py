@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import click
 
-from tres_scrapy.cli.command import Command, option, print_any_script, refuse
+from tres_scrapy.cli.command import Command, option, print_any_script, record_of
+from tres_scrapy.export.final_output import renew
 from tres_scrapy.export.topic_view import topic_folder, topic_view, view_pages
 from tres_scrapy.report.audit import Audit, Ranked, audit_path, identity_of
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_path import find_record, latest_record
 from tres_scrapy.run.run_file import Fetch
 from tres_scrapy.topic.topic_folder import add_answers, read_answers
 from tres_scrapy.topic.topic_learner import learn_answers
@@ -28,7 +28,6 @@ WIDTH: Final = 100
 LEAD: Final = 300  # letters of a page that are shown
 PAGES: Final = 20
 SEEDS: Final = 2**32
-NEXT: Final = "`tres export` writes what is relevant now."
 PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
 
 
@@ -68,10 +67,8 @@ def command(
     learned from the answers without --learn. RUN is the record of the crawl (food-TIME.run), its
     JOBDIR or its JSON lines file; without it, the latest crawl of this folder.
     """
-    if len(run) > 1:
-        refuse("one RUN", run)
     print_any_script()
-    path = find_record(Path(run[0])) if run else latest_record()
+    path = record_of(run)
     with Record(path) as record:
         folder = topic_folder(record) if learn else None
         if learn and folder is None:
@@ -93,7 +90,7 @@ def command(
         print(auditing)
     if folder is not None:
         add_answers(folder.answers, auditing.by_url())
-        for line in learn_answers(folder, [NEXT]):
+        for line in [*learn_answers(folder), *renew(path)]:
             print(line)
 
 

@@ -13,7 +13,13 @@ from tres_scrapy.config.download import NEVER, DownloadOptions, RenderOptions, R
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.guest import places
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, LinkOptions, TreeOptions
-from tres_scrapy.config.limit import Cap, FrontierLimits, ReadingLimits, ScopeOptions
+from tres_scrapy.config.limit import (
+    Cap,
+    FrontierLimits,
+    ReadingLimits,
+    ScopeOptions,
+    check_domains,
+)
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.config.option import Options
 from tres_scrapy.config.output import OutputOptions, WatchOptions
@@ -29,6 +35,7 @@ from tres_scrapy.config.parser import (
 )
 from tres_scrapy.config.preset import DEPARTURES, PAPER
 from tres_scrapy.config.typed import typed
+from tres_scrapy.config.visit import VisitOptions
 
 EXTRACTED: Final = frozenset({"markdown", "date"})  # fields that trafilatura finds
 
@@ -155,6 +162,7 @@ class Config(Options):
     frontier: FrontierLimits = part(FrontierLimits, Group.SCOPE)
     reading: ReadingLimits = part(ReadingLimits, Group.SCOPE)
     download: DownloadOptions = part(DownloadOptions, Group.POLITENESS)
+    visits: VisitOptions = part(VisitOptions, Group.POLITENESS)
     rest: RestOptions = part(RestOptions, Group.POLITENESS)
     output: OutputOptions = part(OutputOptions, Group.OUTPUT)
     watch: WatchOptions = part(WatchOptions, Group.OUTPUT)
@@ -206,6 +214,9 @@ class Config(Options):
                 f"pages and learns the topic: leave out {typed('judges')}, or give a pack "
                 f"({typed('topic')})"
             )
+        sites = [rule.site for rule in self.visits.sites]
+        private = self.frontier.psl_private
+        check_domains("TRES_SITE_RULES", sites, "requests", private=private)
         cap = self.max_per_domain
         if cap is not None and cap.first != cap.last and self.pages is None:
             raise ConfigError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tres_scrapy.config.declaration import ConfigError, setting
@@ -113,20 +114,26 @@ class FrontierLimits:
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a budget is of a public suffix or of the domain of another."""
-        names: dict[str, str] = {}
-        for name, _ in self.budgets:
-            if is_public_suffix(name, private=self.psl_private):
-                raise ConfigError(
-                    f"{named('TRES_DOMAIN_BUDGETS')}: {name!r} is not one domain: pages are "
-                    "counted by domains such as example.org"
-                )
-            domain = registrable_domain(name, private=self.psl_private)
-            if domain in names:
-                raise ConfigError(
-                    f"{named('TRES_DOMAIN_BUDGETS')}: {names[domain]!r} and {name!r} are both of "
-                    f"the domain {domain!r}, whose pages are counted together: give one line"
-                )
-            names[domain] = name
+        names = [name for name, _ in self.budgets]
+        check_domains("TRES_DOMAIN_BUDGETS", names, "pages", private=self.psl_private)
+
+
+def check_domains(setting: str, sites: Iterable[str], what: str, *, private: bool) -> None:
+    """Raise ConfigError unless each of `sites`, whose `what` are counted, is of a domain alone."""
+    names: dict[str, str] = {}
+    for name in sites:
+        if is_public_suffix(name, private=private):
+            raise ConfigError(
+                f"{named(setting)}: {name!r} is not one domain: {what} are counted by domains "
+                "such as example.org"
+            )
+        domain = registrable_domain(name, private=private)
+        if domain in names:
+            raise ConfigError(
+                f"{named(setting)}: {names[domain]!r} and {name!r} are both of the domain "
+                f"{domain!r}, whose {what} are counted together: give one line"
+            )
+        names[domain] = name
 
 
 @dataclass(frozen=True)

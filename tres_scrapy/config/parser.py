@@ -223,7 +223,7 @@ def names_site(text: str) -> bool:
 
 def patterns(text: str) -> tuple[str, ...]:
     """Read a regular expression, or @FILE with one per line."""
-    found = _lines(text[1:]) if text.startswith("@") else [text]
+    found = lines_of(text[1:]) if text.startswith("@") else [text]
     for pattern in found:
         try:
             re.compile(pattern)
@@ -237,7 +237,7 @@ def patterns(text: str) -> tuple[str, ...]:
 def hosts(text: str) -> tuple[str, ...]:
     """Read domains or suffixes separated by commas, or @FILE with one per line."""
     found = []
-    for name in _lines(text[1:]) if text.startswith("@") else text.split(","):
+    for name in lines_of(text[1:]) if text.startswith("@") else text.split(","):
         url = canonicalise(f"http://{name.strip().lstrip('.')}/")
         host = None if url is None else urlsplit(url).hostname
         if not host or url != f"http://{host}/":
@@ -253,7 +253,7 @@ def budgets(text: str) -> tuple[tuple[str, int], ...]:
     if "\0" in text:  # no name of a file
         raise ValueError("must be a file of lines such as `example.org 50`")
     found = []
-    for line in _lines(text):
+    for line in lines_of(text):
         name, _, most = line.rpartition(" ")
         try:
             if not re.fullmatch("[1-9][0-9]{0,8}", most):
@@ -273,7 +273,7 @@ def languages(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(codes))
 
 
-def _lines(name: str) -> list[str]:
+def lines_of(name: str) -> list[str]:
     """Return the lines of a file, without comments; raise ValueError if it cannot be read."""
     try:
         lines = Path(name).read_text(encoding="utf-8-sig").splitlines()
@@ -288,7 +288,7 @@ def seeds(text: str) -> tuple[str, ...]:
 
     A URL without a scheme is taken as https, which the log says.
     """
-    urls = _lines(text[1:]) if text.startswith("@") else parted(text)
+    urls = lines_of(text[1:]) if text.startswith("@") else parted(text)
     seeds = []
     for url in urls:
         seed = canonicalise(with_scheme(url) if is_bare(url) else url)

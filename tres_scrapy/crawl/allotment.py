@@ -6,7 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tres_scrapy.crawl.host import HostSlots
+from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.store import SampleStore
 
 SHARE: Final = 0.25  # of the slots that a domain, or all slow hosts, hold while others wait
@@ -46,24 +50,35 @@ class Allotment:
         if average > SLOW / 2:  # others take no memory
             self._seconds[host] = average
 
-    def full_domains(self, resting: Iterable[int]) -> list[int]:
-        """Return the domains that hold their share while others wait, `resting` hosts aside."""
+    def full_domains(
+        self, resting: Iterable[int], closed: NDArray[np.bool_] | None = None
+    ) -> list[int]:
+        """Return the domains that hold their share while others wait.
+
+        `resting` hosts and `closed` domains, as in Availability, are aside.
+        """
         hosts = self._store.hosts
         held = Counter(hosts.domain(host) for host in self._open.open_hosts())
         full = [domain for domain, count in held.items() if count >= self._most_of_domain]
         if not full or self._slots == 1:
             return []
         idle = [host for host in resting if hosts.domain(host) not in full]
+        if closed is not None:
+            closed = closed.copy()
+            closed[full] = True
+            return full if self._store.may_be_ready(Availability(idle, closed=closed)) else []
         pending = self._store.pending - self._store.ledger.pending(full) - hosts.pending(idle)
         return full if pending > 0 else []
 
-    def full_hosts(self, busy: Iterable[int], now: float) -> list[int]:
+    def full_hosts(
+        self, busy: Iterable[int], now: float, closed: NDArray[np.bool_] | None = None
+    ) -> list[int]:
         """Return the slow hosts if they hold their share while hosts that are not `busy` wait."""
         if self._slots == 1 or len(self._slow_open(now)) < self._most_slow:
             return []
         slow = [host for host, seconds in self._seconds.items() if seconds > SLOW]
-        hosts = self._store.hosts
-        return slow if self._store.pending > hosts.pending([*{*busy, *slow}]) else []
+        others = Availability([*{*busy, *slow}], closed=closed)
+        return slow if self._store.may_be_ready(others) else []
 
     def has_room_for_new(self, now: float) -> bool:
         """Return whether one more host that has never answered may be asked."""

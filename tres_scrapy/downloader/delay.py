@@ -18,6 +18,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.typed import typed_setting
+from tres_scrapy.downloader.engine import before_end, is_closing
 from tres_scrapy.downloader.request import FOR_SAMPLE, LEASE, ROBOTS_TXT, follows_links
 from tres_scrapy.page.robots import EVERYONE
 
@@ -159,6 +160,9 @@ class CrawlDelayMiddleware:
             raise NotConfigured
         return cls(crawler, delay)
 
+    def _ends(self) -> bool:
+        return is_closing(self._crawler.engine)
+
     async def process_request(self, request: Request) -> None:
         host = urlparse_cached(request).hostname or ""
         key = request.meta.get("download_slot", host)
@@ -176,7 +180,7 @@ class CrawlDelayMiddleware:
             active = set() if slot is None else slot.active  # Scrapy's queue sends to others first
             active.add(request)
             try:
-                await asyncio.sleep(pause)
+                await before_end(self._ends, asyncio.sleep(pause))
             finally:
                 active.discard(request)
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from time import monotonic, time
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.reactor import is_reactor_installed
 
+SHUTDOWN: Final = "shutdown"  # the kind of a request that is not sent because the crawl ends
+LAST_WAIT: Final = 15.0  # seconds that a crawl which ends waits for what is under way
+LOOK: Final = 0.5  # seconds between two looks at whether it ends
 _DIFFERENCE: Final = time() - monotonic()
 
 
@@ -35,10 +40,36 @@ def requests_under_way(engine: ExecutionEngine) -> int:
     return 0 if engine._slot is None else len(engine._slot.inprogress)
 
 
-def is_closing(engine: ExecutionEngine) -> bool:
+def is_closing(engine: ExecutionEngine | None) -> bool:
     """Return whether the crawl ends: it only waits for what is under way."""
-    slot = engine._slot
+    slot = None if engine is None else engine._slot
     return slot is None or slot.closing is not None
+
+
+class CrawlEndsError(IgnoreRequest):
+    """Raised in place of a result that takes too long once the crawl has begun to end."""
+
+    kind = SHUTDOWN
+
+
+T = TypeVar("T")
+
+
+async def before_end(ends: Callable[[], bool], work: Awaitable[T]) -> T:
+    """Return the result of `work`; cancel it if the crawl `ends` and has waited for LAST_WAIT.
+
+    Then raise CrawlEndsError: what was under way stays so in JOBDIR.
+    """
+    task, began = asyncio.ensure_future(work), 0.0
+    try:
+        while not (await asyncio.wait({task}, timeout=LOOK))[0]:
+            if ends():
+                began = began or monotonic()
+                if monotonic() - began >= LAST_WAIT:
+                    raise CrawlEndsError("the crawl ends")
+        return task.result()
+    finally:
+        task.cancel()
 
 
 def seconds() -> float:

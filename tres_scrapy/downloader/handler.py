@@ -18,8 +18,9 @@ from twisted.web._newclient import Request
 from twisted.web.iweb import IResponse
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.downloader.engine import before_end, is_closing
 from tres_scrapy.downloader.identity import Identity
-from tres_scrapy.downloader.request import ROBOTS_TXT
+from tres_scrapy.downloader.request import ROBOTS_TXT, follows_links
 
 HEADERS: Final = ("Signature-Agent", "Signature-Input", "Signature")
 MAX_HEADER_LENGTH: Final = 256 * 1024  # bytes of all header lines, the limit of browsers
@@ -81,7 +82,7 @@ class BoundedHandler(http11.HTTP11DownloadHandler):
 
     Scrapy would collect headers without limit until the timeout. It also counts a host's delay
     from when a request leaves the queue, but sends the request later, after other work. It refuses
-    a robots.txt by its Content-Length.
+    a robots.txt by its Content-Length. A crawl that ends does not wait for long.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -92,6 +93,15 @@ class BoundedHandler(http11.HTTP11DownloadHandler):
 
     async def download_request(self, request: ScrapyRequest) -> Response:
         self._restart_delay(request)
+        fetched = self._fetch(request)
+        if not follows_links(self._crawler.spider):
+            return await fetched
+        return await before_end(self._ends, fetched)
+
+    def _ends(self) -> bool:
+        return is_closing(self._crawler.engine)
+
+    async def _fetch(self, request: ScrapyRequest) -> Response:
         if ROBOTS_TXT not in request.meta:
             return await super().download_request(request)
         # RobotsMiddleware stops reading it; a Content-Length above the limit would end it unread

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any, Final, NoReturn, Self
 from urllib.parse import urlsplit
@@ -20,6 +21,7 @@ from zope.interface import implementer
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.typed import typed_setting
 from tres_scrapy.downloader.delay import SharedAddresses
+from tres_scrapy.downloader.engine import before_end, is_closing
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.url.public_address import is_public, may_be_public
 
@@ -119,15 +121,19 @@ class PrivateAddressMiddleware:
     slot.
     """
 
-    def __init__(self, shared: SharedAddresses | None = None) -> None:
+    def __init__(
+        self, shared: SharedAddresses | None = None, ends: Callable[[], bool] = lambda: False
+    ) -> None:
         self._shared = shared
+        self._ends = ends
         self._has_warned = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         if Config.of(crawler.settings).download.private_addresses:
             raise NotConfigured
-        return cls(crawler.get_extension(SharedAddresses))
+        shared = crawler.get_extension(SharedAddresses)
+        return cls(shared, lambda: is_closing(crawler.engine))
 
     async def process_request(self, request: Request) -> None:
         url = urlparse_cached(request)
@@ -142,7 +148,7 @@ class PrivateAddressMiddleware:
         if proxy := request.meta.get("proxy"):
             resolver.trust(urlsplit(add_http_if_no_scheme(proxy)).hostname or "")
             return
-        addresses = await resolver.addresses(host)
+        addresses = await before_end(self._ends, resolver.addresses(host))
         if not addresses:
             raise CannotResolveHostError(f"no address found for {host}")
         if not any(is_public(ip_address(address)) for address in addresses):

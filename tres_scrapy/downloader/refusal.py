@@ -30,7 +30,7 @@ from scrapy.utils.misc import load_object
 from twisted.internet.error import ConnectError, ConnectionDone, ConnectionLost
 
 from tres_scrapy.crawl.failure import REDIRECT_LIMIT, Failure, seconds_of
-from tres_scrapy.downloader.engine import is_closing
+from tres_scrapy.downloader.engine import CrawlEndsError, is_closing
 from tres_scrapy.downloader.request import LEASE, follows_links
 from tres_scrapy.url.canonical import MAX_HOST, has_long_host
 
@@ -39,7 +39,6 @@ TOO_LARGE: Final = "too_large"
 START: Final = 16 * 1024  # bytes of a page in which Scrapy looks for a meta refresh
 # of a refresh or a base; only international names take long
 LONG_HOST: Final = re.compile(rf"//(?=[^/?#<>]*[^\x00-\x7f])[^/?#<>]{{{MAX_HOST + 1}}}")
-SHUTDOWN: Final = "shutdown"  # the request is not sent because the crawl ends
 # What Scrapy would retry: the host or the network failed. A TLS error is a DownloadFailedError.
 UNREACHABLE: Final = (
     CannotResolveHostError,
@@ -159,7 +158,7 @@ class OtherRetries(RetryMiddleware):
 
     def process_request(self, request: Request) -> None:
         if LEASE in request.meta and is_closing(self.crawler.engine):
-            raise FetchRefusedError("the crawl ends", SHUTDOWN)
+            raise CrawlEndsError("the crawl ends")
 
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None

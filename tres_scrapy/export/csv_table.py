@@ -143,7 +143,8 @@ class CsvPipeline(LineFile):
             rows = list(csv.DictReader(lines))
         judged = [(row, judge(row)) for row in rows]
         kept = [row | {"probability": f"{p:.4f}"} for row, p in judged if p is not None]
-        kept += [row_of(item, self._topics) for item in late if item.url not in self._urls]
+        held = {row["url"] for row in kept}
+        kept += [row_of(item, self._topics) for item in late if item.url not in held]
         self._urls, self._domains = set(), {}
         with whole_file(self.path) as file:
             file.write(csv_line(self._columns).encode())

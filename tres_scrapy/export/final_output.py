@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import fields
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
@@ -31,6 +31,8 @@ from tres_scrapy.extensions.recorder import OUTPUT, Recorder
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_path import find_record
+from tres_scrapy.run.run_file import open_to_write
 from tres_scrapy.url.message import TresError, plainly, plural
 from tres_scrapy.url.whole_file import drop_torn_line, whole_file
 
@@ -38,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class Settled(NamedTuple):
-    """An output that was written again: its pages and their domains, pages added and taken out."""
+    """An output that was written again: the pages of the run in it, their domains, and changes."""
 
     pages: int
     domains: int
@@ -62,25 +64,27 @@ class FinalOutput:
 
     def engine_stopped(self) -> None:
         session = self._crawler.get_extension(CrawlSession)
-        if session is None or not session.crawl.pages:
-            return
-        path, why = session.output, ""
-        if path.exists() and not path.is_file():
+        if session is None or (session.output.exists() and not session.output.is_file()):
             return  # a device or a pipe
-        recorder = self._crawler.get_extension(Recorder)
-        if recorder is None or not recorder.is_complete:
-            why = ", by the model of the moment: without texts in a record none is judged again"
-        else:
-            try:
-                why = self._settle(recorder.path, path)
-            except (OSError, TresError) as error:
-                logger.error("%s is not judged again: %s", path, plainly(error, named=True))
+        path = session.output
+        said = self._judge_again(path) if session.crawl.pages else ""
         pages = count_lines(path) if path.exists() else 0
         if pages:
-            logger.info("Wrote %d %s to %s%s", pages, plural(pages, "relevant page"), path, why)
+            logger.info("Wrote %d %s to %s%s", pages, plural(pages, "relevant page"), path, said)
         else:
             path.unlink(missing_ok=True)  # an empty file would only mislead
             logger.info("No relevant pages: %s is not written", path)
+
+    def _judge_again(self, path: Path) -> str:
+        """Write the files again if that is possible; return what to say of them."""
+        recorder = self._crawler.get_extension(Recorder)
+        if recorder is None or not recorder.is_complete:
+            return ", by the model of the moment: without texts in a record none is judged again"
+        try:
+            return self._settle(recorder.path, path)
+        except (OSError, TresError) as error:
+            logger.error("%s is not judged again: %s", path, plainly(error, named=True))
+            return ""
 
     def _settle(self, run: Path, path: Path) -> str:
         """Write the files again; return what to say of that."""
@@ -113,6 +117,35 @@ class FinalOutput:
         return items
 
 
+def renew(run: Path) -> list[str]:
+    """Write the output of an ended crawl again by the topic of now; return what to say of that.
+
+    Nothing is done while the crawl runs, or if it has no output. Raise OSError or TresError if a
+    file cannot be used.
+    """
+    path = find_record(run)
+    with Record(path) as record:
+        meta, view = record.meta(), topic_view(record)
+        output = Path(meta.get("output", ""))
+        if view is None or "ended" not in meta or (output.exists() and not output.is_file()):
+            return []
+        fields = record.settings().get("TRES_FIELDS", "").split(", ")
+        verdicts = LastVerdicts(record, view)
+        late = list(verdicts.items(fields).values())
+        pages = {name: count for name, count, _ in record.domains(-1)}
+    settled = settle(output, verdicts, late)
+    table = CsvPipeline(output, lambda name: pages.get(name, 0))
+    if table.path.is_file():
+        table.rewrite(verdicts.of, late)
+    with closing(open_to_write(path)) as file:
+        final = "final", json.dumps(settled._asdict())
+        file.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", final)
+    return [
+        f"{output} has {settled.pages} relevant pages now ({settled.added} added, "
+        f"{settled.taken_out} taken out)"
+    ]
+
+
 def settle(
     path: Path,
     verdicts: LastVerdicts,
@@ -124,24 +157,26 @@ def settle(
     Late pages are added, unless the file has them; those with a URL in `sent` were added before.
     Raise TresError if another crawl writes to the file.
     """
-    missing, kept, out, added = {item.url: item for item in late}, 0, 0, 0
-    domains = set()
+    missing, taken_out, domains = {item.url: item for item in late}, 0, list[str]()
+    added = 0
     with _locked(path) as lines, whole_file(path) as file:
         for line in lines:
             row = _row(line)
-            probability = verdicts.of(row) if row else 0.0
-            if probability is None:
-                out += 1
+            if not (row and verdicts.has(row)):
+                file.write(line)
                 continue
-            kept += 1
-            added += row.get("url") in sent
-            domains.add(row.get("domain", ""))
-            missing.pop(row.get("url", ""), None)
-            file.write(_line(row | {"probability": probability}) if row else line)
+            probability = verdicts.of(row)
+            if probability is None:
+                taken_out += 1
+                continue
+            missing.pop(row["url"], None)
+            added += row["url"] in sent
+            domains.append(row.get("domain", ""))
+            file.write(_line(row | {"probability": probability}))
         for item in missing.values():
             file.write(_line({each.name: getattr(item, each.name) for each in fields(item)}))
-    domains.update(item.domain for item in missing.values())
-    return Settled(kept + len(missing), len(domains), added + len(missing), out)
+            domains.append(item.domain)
+    return Settled(len(domains), len({*domains}), added + len(missing), taken_out)
 
 
 @contextmanager

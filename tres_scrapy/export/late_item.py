@@ -7,6 +7,7 @@ earlier has no such moment in Scrapy: then only our own files get them, in final
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -31,7 +32,7 @@ from tres_scrapy.items import RelevantPage, RetractedPage, item_class
 from tres_scrapy.page.language import detect_language
 from tres_scrapy.report.record import Record
 from tres_scrapy.rights.signal import as_items
-from tres_scrapy.run.run_file import Fetch
+from tres_scrapy.run.run_file import LATE_ITEMS, Fetch
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.url.message import TresError, plainly
 
@@ -61,15 +62,16 @@ class LastVerdicts:
                 final = page.final_url or page.url
                 self.retracted[page.row] = RetractedPage(page.url, final, probability)
 
+    def has(self, row: Mapping[str, Any]) -> bool:
+        """Return whether a line or row is of a page of this run, not of another crawl."""
+        return row["url"] in self._seen and row["fetched_at"] >= self._start
+
     def of(self, row: Mapping[str, Any]) -> float | None:
         """Return P(relevant) of the page of a line or row, None if it is not relevant any more.
 
         Another crawl's keeps the value that it has.
         """
-        url = row["url"]
-        if url not in self._seen or row["fetched_at"] < self._start:
-            return float(row["probability"])
-        return self.relevant.get(url)
+        return self.relevant.get(row["url"]) if self.has(row) else float(row["probability"])
 
     def items(self, names: Sequence[str]) -> dict[int, RelevantPage]:
         """Return the items of late pages by row; their further fields `names` are empty."""
@@ -122,7 +124,7 @@ class LateItems:
                 await asyncio.wrap_future(session.judge.submit(Source(b"", "", is_sitemap=True)))
             recorder.flush()
             for kind, items in (await asyncio.to_thread(self._find, recorder.path)).items():
-                await self._hand_over(kind, items, session.job)
+                await self._hand_over(kind, items, session.job, recorder)
         except (OSError, TresError) as error:
             logger.error("Pages relevant only now are not sent: %s", plainly(error, named=True))
         finally:
@@ -142,7 +144,9 @@ class LateItems:
             late = {LATE: verdicts.items(options.fields)}
             return late | ({RETRACTED: verdicts.retracted} if options.retract else {})
 
-    async def _hand_over(self, kind: int, items: Mapping[int, Any], job: Job | None) -> None:
+    async def _hand_over(
+        self, kind: int, items: Mapping[int, Any], job: Job | None, recorder: Recorder
+    ) -> None:
         """Send items that were not sent before; with JOBDIR each of them once, whatever happens."""
         assert self._crawler.engine is not None
         before = self._rows[kind] | (set() if job is None else job.rows_handed_over(kind))
@@ -151,6 +155,8 @@ class LateItems:
         if not new or not (job is None or job.hand_over(kind, new)):
             return
         if kind == LATE:
+            if job is None:
+                recorder.note(LATE_ITEMS, json.dumps([*new]))  # `tres forget` names them
             self.sent.update(item.url for item in new.values())
             for output in pipelines(self._crawler, JsonLinesPipeline):
                 output.hold(self.sent)

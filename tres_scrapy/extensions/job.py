@@ -19,18 +19,20 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.crawl import Booking, Crawl
+from tres_scrapy.crawl.visit import REQUESTS, Visit
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
 from tres_scrapy.items import LONGEST, dump_item, load_item
 from tres_scrapy.run.identity import identity_of, journal_kind, now
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import interrupted, items, marks, recover, requests
+from tres_scrapy.run.run_file import LATE_ITEMS
 from tres_scrapy.url.message import plural
 
 JOB_FAILED = "job_failed"
 _CAP = "max_per_domain"
 LATE, RETRACTED = 0, 1  # places of items that come after their page
-_KINDS = "late items", "retracted items"
+_KINDS = LATE_ITEMS, "retracted items"
 _ASKED = "sitemaps of "  # before the origin of a host
 _REST = "rest of "  # before the name of a host
 
@@ -180,6 +182,18 @@ class Job:
         with reading():
             kept = self.journal.noted_after(_REST).items()
             return {host: _rest(*value.split(" ")) for host, value in kept}
+
+    def note_visit(self, visit: Visit) -> bool:
+        """Save how many requests a site has had on a day."""
+        return self.write(
+            self.journal.note, f"{REQUESTS}{visit.site}", f"{visit.day} {visit.requests}"
+        )
+
+    def visits(self) -> list[Visit]:
+        """Return the last day of each site on which its requests were counted."""
+        with reading():
+            kept = self.journal.noted_after(REQUESTS).items()
+            return [Visit(site, *map(int, value.split(" "))) for site, value in kept]
 
     def rows_handed_over(self, kind: int) -> set[int]:
         """Return the rows of pages of which an item of a kind was handed over."""

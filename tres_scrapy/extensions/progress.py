@@ -18,6 +18,7 @@ from tres_scrapy.crawl.host import WAITED
 from tres_scrapy.downloader.contact import has_contact
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.terminal import TerminalLine
+from tres_scrapy.extensions.waking import clock
 from tres_scrapy.live.state import BOUND, CrawlState, Monitor, in_leaves, warnings_of
 from tres_scrapy.url.message import plural
 
@@ -42,7 +43,8 @@ class SessionMonitor(Monitor):
 def state_of(session: CrawlSession, **more: float) -> CrawlState:
     """Return the state of a crawl in this process, with more figures."""
     crawl = session.crawl
-    now = {"leased": crawl.leased, "offline": session.health.in_doubt}
+    now: dict[str, float] = {"leased": crawl.leased, "offline": session.health.in_doubt}
+    now["opens_at"] = session.sites.opens_at or 0.0
     return CrawlState({0: crawl.figures() | now | more}, crawl.limit)
 
 
@@ -147,4 +149,7 @@ class Progress:
         engine = self._crawler.engine
         if engine is not None and engine.paused:
             return "paused"
-        return "network gone" if monitor.session.health.in_doubt else ""
+        if monitor.session.health.in_doubt:
+            return "network gone"
+        opens = monitor.session.sites.opens_at
+        return "" if opens is None else f"all sites are closed until {clock(opens)}"

@@ -171,6 +171,11 @@ class Recorder:
         elif self._config.watch.record and self._config.watch.report and pages:
             self._report()
 
+    def note(self, name: str, value: str) -> None:
+        """Write a value under a name into the file of a crawl without JOBDIR."""
+        if self._writer is not None:
+            self._save(self._writer.journal.note, name, value)
+
     def _output(self) -> dict[str, str]:
         """Return what the last model of a topic has made of the output, {} without such a topic."""
         names = ("pages", "domains", "added", "taken_out")
@@ -259,4 +264,4 @@ def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return ", ".join(map(str, value)) if type(value) is tuple else str(value)

@@ -18,9 +18,11 @@ from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.host import Health
+from tres_scrapy.crawl.visit import Visits
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.extensions.ending import NO_JUDGE, Ending
 from tres_scrapy.extensions.job import Job
+from tres_scrapy.extensions.open_site import OpenSites
 from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.step import CrawlStats, Listener, Steps
@@ -53,6 +55,7 @@ class CrawlSession:
         job: Job | None = None,
         dupefilter: OwnDupeFilter | None = None,
         rest: RestOptions = REST,
+        visits: Visits | None = None,
         is_offline: bool = False,
         follows_all: bool = True,
         stop: Callable[[str], None] = lambda reason: None,
@@ -70,6 +73,7 @@ class CrawlSession:
             self.requests.recover(job.requests())
             job.recover(crawl, self.requests)
             self.requests.note_past()
+        self.sites = OpenSites(visits, job)
         self.health = Health(crawl.store, rest)  # once the job has told which hosts are known
         self.listeners: list[Listener] = []  # receive each booking that is saved
         self.steps = Steps(
@@ -117,6 +121,7 @@ class CrawlSession:
             job=job,
             dupefilter=OwnDupeFilter.from_crawler(crawler),
             rest=config.rest,
+            visits=Visits(crawl.store.ledger, config.visits) if config.visits.are_limited else None,
             is_offline=config.web.kind is not None,
             follows_all=follows_links(crawler.spider),
             stop=stop,

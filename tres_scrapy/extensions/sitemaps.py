@@ -30,6 +30,7 @@ FILES: Final = 10  # most sitemaps and feeds of a host
 HOSTS: Final = 5  # most hosts of a domain that are asked
 AT_ONCE: Final = 4  # hosts
 PAUSE: Final = 0.5  # seconds between looks whether a paused crawl goes on, or a rest is over
+LONG_PAUSE: Final = 60.0  # the same, until a site opens
 OF_PAGES: Final = frozenset({"allow", "max_per_path"})  # rules of the scope
 NAMED: Final = 100_000  # hosts whose robots.txt named sitemaps that are remembered
 READ, LINKS, FAILED = "sitemaps/read", "sitemaps/links", "sitemaps/failed"  # counts of the crawl
@@ -117,6 +118,8 @@ class Sitemaps:
         while waiting and len(seen) < FILES and not self._session.crawl.finished:
             if self._crawler.engine.paused or self._rests(waiting[0]):
                 await asyncio.sleep(PAUSE)
+            elif self._session.sites.is_closed(_host(waiting[0])):
+                await asyncio.sleep(LONG_PAUSE)
             elif (url := waiting.popleft()) not in seen:
                 seen.add(url)
                 async with self._turn:
@@ -126,7 +129,7 @@ class Sitemaps:
         wake(self._crawler.engine)  # it may have been idle
 
     def _rests(self, url: str) -> bool:
-        host = self._session.crawl.store.hosts.find(urlsplit(url).hostname or "")
+        host = self._session.crawl.store.hosts.find(_host(url))
         return host in self._session.health.resting(monotonic())
 
     async def _read(self, row: int, url: str) -> list[str]:
@@ -161,6 +164,10 @@ def _may_ask(scope: Scope | None, url: str) -> bool:
     """Return whether a sitemap or feed may be fetched: rules that only pages match do not count."""
     refusal = None if scope is None else scope.refusal(url)
     return refusal is None or refusal.rule in OF_PAGES
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
 
 
 def _origin(url: str) -> str:

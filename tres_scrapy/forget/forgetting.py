@@ -5,6 +5,7 @@ A kill at any moment leaves a state from which the same call completes the work.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import REPORT
 from tres_scrapy.run.database import Access, Database
 from tres_scrapy.run.forgotten import Forgotten
-from tres_scrapy.run.run_file import NAME, SCHEMA
+from tres_scrapy.run.run_file import LATE_ITEMS, NAME, SCHEMA
 from tres_scrapy.topic.topic_folder import TopicFolder, find_folder
 from tres_scrapy.topic.topic_learner import learn_answers
 from tres_scrapy.url.canonical import canonicalise
@@ -76,8 +77,14 @@ def report_again(path: Path, say: Callable[[str], None]) -> None:
 
 def _delivered(database: Database, wanted: Forgotten) -> list[str]:
     """Return the URLs of relevant pages, whose items pipelines and feeds have had."""
-    found = database.execute("SELECT url, ifnull(final_url, url) FROM page WHERE relevant")
-    return [url for url, final in found.fetchall() if wanted.covers(url) or wanted.covers(final)]
+    noted = database.execute("SELECT value FROM meta WHERE name = ?", (LATE_ITEMS,)).fetchone()
+    late = set(json.loads(noted[0])) if noted else set()
+    found = database.execute("SELECT row, relevant, url, ifnull(final_url, url) FROM page")
+    return [
+        urls[0]
+        for row, relevant, *urls in found.fetchall()
+        if (relevant or row in late) and any(map(wanted.covers, urls))
+    ]
 
 
 def take_out(path: Path, database: Database, forgotten: Forgotten) -> Iterator[str]:

@@ -66,6 +66,8 @@ class Hosts:
         busy[list(available.busy)] = True
         found = busy.take(hosts) | np.isin(self.domains(hosts), available.domains)
         busy[list(available.busy)] = False
+        if available.closed is not None:
+            found |= available.is_closed(self.domains(hosts))
         return found | ~self._columns["known"].take(hosts) if available.only_known else found
 
     def pending(self, hosts: Sequence[int]) -> int:

@@ -131,9 +131,9 @@ class DomainLedger:
         """Count samples [n] that become PENDING (`change` 1) or stop being so (-1)."""
         np.add.at(self._records["pending"], domains, change)
 
-    def pending(self, domains: Sequence[int]) -> int:
+    def pending(self, domains: Sequence[int] | NDArray[np.int64]) -> int:
         """Return how many samples of these domains are PENDING."""
-        return int(self._records["pending"][list(domains)].sum())
+        return int(self._records["pending"].take(np.asarray(domains, dtype=np.int64)).sum())
 
     def add_inlinks(self, source: int, targets: NDArray[np.int32], *, relevant: bool) -> None:
         """Note that a page of domain `source` links to domains [n], which may repeat.
@@ -297,7 +297,8 @@ class Availability(NamedTuple):
 
     `soon` are the busy hosts that are free in a moment and are worth waiting for. With `only_known`
     all hosts that have never answered are busy too. A `patient` crawl that has seen few pages waits
-    for what those under way will teach.
+    for what those under way will teach. `closed` marks domains [n] that are out of their hours or
+    have had their requests of the day; its last entry is for all later ones.
     """
 
     busy: Sequence[int] = ()
@@ -305,6 +306,13 @@ class Availability(NamedTuple):
     only_known: bool = False
     patient: bool = False
     domains: Sequence[int] = ()
+    closed: NDArray[np.bool_] | None = None
+
+    def is_closed(self, domains: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Return which of domains [n] are closed."""
+        if self.closed is None:
+            return np.zeros(len(domains), dtype=np.bool_)
+        return self.closed.take(domains, mode="clip")
 
 
 ANY_HOST: Final = Availability()

@@ -124,7 +124,7 @@ class Shortlist:
         if not available.soon:
             return _NONE
         rows: Rows = self._rows[np.isin(self._store["host"].take(self._rows), available.soon)]
-        free = Availability(only_known=available.only_known, domains=available.domains)
+        free = available._replace(busy=(), soon=(), patient=False)
         rows = rows[self._store.eligibility(rows, free) == Eligibility.READY]
         if len(rows) > most:
             rows = rows[np.argpartition(-self._store["probability"].take(rows), most)[:most]]

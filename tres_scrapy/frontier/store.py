@@ -170,9 +170,14 @@ class SampleStore(Table):
 
     def may_be_ready(self, available: Availability = ANY_HOST) -> bool:
         """Return whether any host that is not busy has PENDING samples, dead or not."""
-        if available.only_known:
-            return self.hosts.known_pending(available.busy) > 0
-        return self.pending > self.hosts.pending(available.busy)
+        if available.only_known and self.hosts.known_pending(available.busy) == 0:
+            return False
+        if available.closed is None:
+            return available.only_known or self.pending > self.hosts.pending(available.busy)
+        busy = np.array(available.busy, dtype=np.int64)
+        busy = busy[~available.is_closed(self.hosts.domains(busy))]
+        closed = np.flatnonzero(available.is_closed(np.arange(len(self.ledger))))
+        return self.pending > self.ledger.pending(closed) + self.hosts.pending(busy.tolist())
 
     def lease(self, row: int) -> None:
         """Mark `row` LEASED and close its URL: a URL is fetched at most once."""

@@ -100,11 +100,18 @@ function card(name, value, more) {
   made.children[2].textContent = more;
 }
 
+function runningState(state) {
+  if (state.offline) return "network gone";
+  if (!state.opens_at) return "running";
+  const time = new Date(1000 * state.opens_at).toISOString().slice(11, 16);
+  return `all sites are closed until ${time} UTC`;
+}
+
 function showState(state) {
   status = state.status;
   document.title = `${whole(state.pages)} pages, ${percent(state.harvest)} – TRES ${state.topic}`;
   byId("topic").textContent = `${state.topic} · ${state.policy}`;
-  byId("status").textContent = state.offline && status === "running" ? "network gone" : status;
+  byId("status").textContent = status === "running" ? runningState(state) : status;
   byId("status").className = `pill ${status}`;
   const left = state.left === null || status !== "running" ? "" : `, ${duration(state.left)} left`;
   byId("timing").textContent = `${duration(state.elapsed)}${left}`;
@@ -119,7 +126,7 @@ function showState(state) {
   card("Relevant domains", whole(state.domains), `MAX: ${state.max || "none"}`);
   card("Frontier", whole(state.frontier), "waiting links");
   if (state.leaves !== null) card("Leaves", whole(state.leaves), state.phase || "");
-  const rate = status === "paused" || state.offline ? "–" : state.rate.toFixed(1);
+  const rate = status === "paused" || state.offline || state.opens_at ? "–" : state.rate.toFixed(1);
   card("Pages per second", rate, `${whole(state.under_way)} under way`);
   card("Failed fetches", whole(state.failures), "not counted as pages");
   if (state.shards) showShards(state.shards);

@@ -54,6 +54,11 @@ class CrawlState:
         """The share of relevant pages, 0 to 1."""
         return self.sum("relevant_pages") / max(1, self.pages)
 
+    @property
+    def opens_at(self) -> float:
+        """When the first closed site opens, in seconds since 1970, if all shards wait; else 0."""
+        return min((float(each.get("opens_at", 0)) for each in self.shards.values()), default=0.0)
+
     def sum(self, name: str) -> float:
         """Return the sum of a figure over all shards."""
         return sum(float(figures.get(name, 0)) for figures in self.shards.values())

@@ -57,6 +57,7 @@ class PageState:
             **more,
             "status": self._control.state,
             "offline": bool(state.sum("offline")),
+            "opens_at": state.opens_at,
             "end": self._end,
             "warnings": state.warnings(),
             "pages": state.pages,

@@ -7,11 +7,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
+from time import time
 from typing import Final, Self
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.http.headers import Headers
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
@@ -24,6 +27,7 @@ from tres_scrapy.rights.site import NO_RULES, TDM_FILE, SiteRules
 from tres_scrapy.topic.pack import Judged
 
 MAX_HOSTS: Final = 10_000  # whose tdmrep.json is remembered
+KEYS: Final = frozenset(Headers(dict.fromkeys(HEADERS, "")))  # as an answer holds them
 OK, GONE = 200, range(400, 500)  # a status of GONE means that there is no file
 
 logger = logging.getLogger(__name__)
@@ -51,15 +55,14 @@ class PageRights:
 
     async def added(self, judged: Judged, response: Response) -> Judged:
         """Return a page with all its signals; those on the page itself are there already."""
-        now = datetime.now(UTC)
-        when = now.isoformat(timespec="seconds")
+        when = _text_of(int(time()))
         site = [] if response.request is None else response.request.meta.get(RIGHTS)
         own = (*header_signals(_headers(response), self._name), *judged.page.rights)
         found = [Signal(*each) for each in site or ()]
         if self._crawler is not None and judged.relevant:
             found += (await self._tdm_file(response)).of(response.url)
         found += [each._replace(when=when) for each in own]
-        reserved = reserved_uses(found, now) if self._use else frozenset()
+        reserved = reserved_uses(found) if self._use else frozenset()
         if not found:
             read = [] if site is None else ["robots.txt"]
             read += ["tdmrep.json"] if self._crawler is not None and judged.relevant else []
@@ -96,7 +99,14 @@ class PageRights:
             return SiteRules.unknown(TDM_RESERVATION, why, "tdmrep.json", when)
 
 
+@lru_cache(maxsize=2)  # many pages come within a second
+def _text_of(time: int) -> str:
+    return datetime.fromtimestamp(time, UTC).isoformat()
+
+
 def _headers(response: Response) -> list[tuple[str, str]]:
+    if KEYS.isdisjoint(response.headers):
+        return []
     found = []
     for name in HEADERS:
         values = [each.decode("latin-1") for each in response.headers.getlist(name)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from tres_scrapy.crawl.failure import (
     SLOW_PAGE,
     Failure,
 )
+from tres_scrapy.downloader.engine import CrawlEndsError, before_end, is_closing
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START, VISIT, follows_links
 from tres_scrapy.extensions.ending import RESERVED, SCRIPTED
@@ -60,7 +61,9 @@ class RewardMiddleware:
         documents: bool = True,
         name: str = US,
         rights: PageRights | None = None,
+        ends: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._ends = ends
         self._session = session
         self._documents = documents
         self._name = name  # by which pages may address us
@@ -82,6 +85,7 @@ class RewardMiddleware:
             documents=config.reading.documents,
             name=name,
             rights=PageRights.from_crawler(crawler, name),
+            ends=lambda: is_closing(crawler.engine),
         )
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
@@ -155,14 +159,17 @@ class RewardMiddleware:
     async def _judge(self, row: int, source: Source) -> Judged | Failure | None:
         """Judge a page outside the reactor's thread; return it, or why that failed.
 
-        Return None if the judging process is lost: the crawl stops and leased rows stay leased.
+        Return None if the judging process is lost, or if the crawl ends: leased rows stay leased.
         """
         session, crawl, store = self._session, self._session.crawl, self._session.crawl.store
         waiting = crawl.revision.take()
         links = tuple((store.url(each), store.anchors[each]) for each in waiting.tolist())
         source = source._replace(is_seed=store.is_seed(row), waiting=links)
         try:
-            judged = await asyncio.wrap_future(session.judge.submit(source))
+            verdict = asyncio.wrap_future(session.judge.submit(source))
+            judged = await before_end(self._ends, verdict)
+        except CrawlEndsError:
+            return None
         except WorkerError as error:
             session.lose_judge(error)
             return None

@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from textwrap import fill
 from typing import Any, Final
 
+from tres_scrapy.config.visit import ALWAYS, DAY, NO_LIMIT, Hours, SiteRule
 from tres_scrapy.crawl.crawl import PAGE
+from tres_scrapy.crawl.visit import REQUESTS
 from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.page.wall import WALLS
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.forgotten import DISTRUSTED
 from tres_scrapy.run.reason import sentence
-from tres_scrapy.run.run_file import Fetch, RecordError
+from tres_scrapy.run.run_file import Fetch, RecordError, reading
 from tres_scrapy.url.canonical import domain_of
 from tres_scrapy.url.message import plural
 
 WIDTH: Final = 100
+RULES: Final = "TRES_SITE_RULES"
 MOVED: Final = (
     " The link matched this rule when it entered the leaf; the features of its domain have changed."
 )
@@ -173,17 +177,39 @@ def _waiting(record: Record, url: str) -> Iterator[str]:
 
 
 def _of_domain(record: Record, url: str) -> Iterator[str]:
-    """Yield what kept the crawl from its domain: MAX, or fetches that failed."""
+    """Yield what kept the crawl from its domain: MAX, its hours, or fetches that failed."""
     settings = record.settings()
-    domain = domain_of(url, private=settings.get("TRES_PSL_PRIVATE") != "False")
+    private = settings.get("TRES_PSL_PRIVATE") != "False"
+    domain = domain_of(url, private=private)
     outcomes = record.outcomes(domain)
     pages = outcomes.pop(PAGE, 0)
     cap = settings.get("TRES_MAX_PER_DOMAIN", "").rpartition("_")[2]
     if cap.isdigit() and pages >= int(cap):
         yield f"{domain} has had its {pages} {plural(pages, 'page')} (max_per_domain)"
+    yield from _of_site(record, domain, private=private)
     if outcomes:
         kinds = ", ".join(f"{kind} {count}" for kind, count in outcomes.items())
         yield f"fetches of {domain} that failed: {kinds}"
+
+
+def _of_site(record: Record, domain: str, *, private: bool) -> Iterator[str]:
+    """Yield when a site is crawled and how many requests it gets a day, if that is limited."""
+    settings, meta = record.settings(), record.meta()
+    with reading(record.path):
+        rules = [*map(SiteRule.parse, filter(None, settings.get(RULES, "").split(", ")))]
+        own = SiteRule(domain)
+        for rule in rules:
+            own = rule if domain_of(f"http://{rule.site}/", private=private) == domain else own
+        hours = own.hours or Hours.parse(settings.get("TRES_CRAWL_BETWEEN", ALWAYS))
+        most = own.per_day or int(settings.get("TRES_MAX_PER_DAY", NO_LIMIT))
+        day, requests = map(int, meta.get(f"{REQUESTS}{domain}", "0 0").split(" "))
+        date = datetime.fromtimestamp(day * DAY, UTC).date()
+    if hours != Hours():
+        yield f"{domain} is crawled at {hours} UTC only (crawl_between)"
+    if most <= requests:
+        yield f"{domain} has had its {most:,} requests of {date} (max_per_day)"
+    elif most != NO_LIMIT:
+        yield f"{domain} gets at most {most:,} requests a day (max_per_day)"
 
 
 def plain(text: str) -> str:

@@ -13,12 +13,14 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.rights.signal import LICENCE, MAX_SIGNALS, MAX_VALUE, Signal
 
-# A page without a mark names no licence; the first test is the fast one, for most pages.
-MARKS: Final = ("icense", "ICENSE", "creativecommons.org/")
+# A page without a mark names no licence. The words are found fast; most have no mark before them.
+WORDS: Final = ("icense", "ICENSE")
+COMMONS: Final = "creativecommons.org/"
 MARK: Final = re.compile(
-    r"""(?:rel|itemprop)\s*=\s*["']?[^"'>]{0,99}license|"license"|creativecommons\.org/""",
-    re.IGNORECASE,
+    r"""(?:rel|itemprop)\s*=\s*["']?[^"'>]{0,99}license|"license"$""", re.IGNORECASE
 )
+BEFORE: Final = 200  # characters before the end of a word in which its mark begins
+MAX_WORDS: Final = 1_000  # of a page that are looked at
 MAX_DATA: Final = 200_000  # characters of JSON-LD that are read
 LINKS: Final = (
     '[rel~="license" i], [itemprop~="license"], a[href*="creativecommons.org/licenses/"], '
@@ -29,10 +31,25 @@ DATA: Final = 'script[type="application/ld+json" i]'
 
 def licences(tree: LexborHTMLParser, html: str, url: str) -> tuple[Signal, ...]:
     """Return the licences that a page names, each once, with absolute URLs."""
-    if not (any(mark in html for mark in MARKS) and MARK.search(html)):
+    if not _has_mark(html):
         return ()
     found = dict.fromkeys(islice(_named(tree, url), MAX_SIGNALS))
     return tuple(found)
+
+
+def _has_mark(html: str) -> bool:
+    if COMMONS in html:
+        return True
+    ends = islice((end for word in WORDS for end in _ends(html, word)), MAX_WORDS)
+    return any(MARK.search(html, max(0, end - BEFORE), end + 1) for end in ends)
+
+
+def _ends(html: str, word: str) -> Iterator[int]:
+    """Yield the places after a word."""
+    place = html.find(word)
+    while place >= 0:
+        yield place + len(word)
+        place = html.find(word, place + len(word))
 
 
 def _named(tree: LexborHTMLParser, url: str) -> Iterator[Signal]:

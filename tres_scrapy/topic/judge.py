@@ -29,6 +29,7 @@ from tres_scrapy.topic.pack import Judged, Pack
 
 PDFS: Final = PdfReader()  # its process starts with the first PDF
 MAX_BATCH: Final = 16  # pages in one call of the model
+PATIENCE: Final = 5.0  # seconds that a crawl which ends waits for its judges
 PAUSE: Final = 0.05  # seconds that a page waits for others: eight together cost a third each
 
 
@@ -218,10 +219,14 @@ class Judge:
         return self._pack.action_features(urls, anchors)
 
     def close(self) -> None:
-        """Judge the submitted pages, then end the threads."""
+        """Judge the submitted pages that somebody waits for, then end the threads.
+
+        A judge that takes longer than PATIENCE for that is left alone: its process is killed next.
+        """
         self._tasks.put(None)
+        ends = monotonic() + PATIENCE
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, ends - monotonic()))
 
     def _work(self, judge: Callable[[Sequence[Source]], list[Judged]]) -> None:
         while tasks := self._collect():

@@ -116,6 +116,7 @@ class Worker:
         self._task = task
         self._patience = patience or (PATIENCE if task.own_judge is None else OWN_PATIENCE)
         self._page: int | None = None  # of the batch, that the process reads
+        self._is_closed = False
         self._is_late = False
         self._heard = 0.0
         self._process = self._start()
@@ -126,7 +127,8 @@ class Worker:
         Raise PageError if the batch fails, WorkerError if the process cannot be restarted.
         """
         answer = self._try(sources)
-        if answer is None and not self._is_late and self._process.returncode == -signal.SIGKILL:
+        killed = not self._is_late and self._process.returncode == -signal.SIGKILL
+        if answer is None and killed and not self._is_closed:
             logger.warning("The process that judges pages was killed: it judges them once more")
             answer = self._try(sources)
         if answer is None:
@@ -141,8 +143,10 @@ class Worker:
 
     def _try(self, sources: Sequence[Source]) -> list[Judged] | str | None:
         """Return the results or an error of the judge, None if the process has ended."""
+        if self._is_closed:
+            raise WorkerError("the process that judges pages was closed")
         if self._process.poll() is not None:
-            self.close()
+            self._end()
             self._process = self._start()
             self.wait()
         self._is_late = False
@@ -166,7 +170,11 @@ class Worker:
             raise WorkerError(answer)
 
     def close(self) -> None:
-        """Kill the process; it has no state to save."""
+        """Kill the process, which has no state to save; from now on pages raise WorkerError."""
+        self._is_closed = True
+        self._end()
+
+    def _end(self) -> None:
         self._kill()
         with suppress(OSError):  # unsent bytes
             self._input.close()

@@ -1,0 +1,88 @@
+"""Wakes the engine when the first host can be sent a request, and says what all links wait for."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from time import time
+
+from scrapy.crawler import Crawler
+from scrapy.utils.asyncio import CallLaterResult, call_later
+
+from tres_scrapy.crawl.host import HostSlots
+from tres_scrapy.downloader.engine import wake
+from tres_scrapy.extensions.session import CrawlSession
+
+logger = logging.getLogger(__name__)
+
+
+class Waking:
+    """Wakes the engine when the rest of the first host ends, or the first site opens.
+
+    Otherwise it would sleep until its next heartbeat, every five seconds. The end of a transfer
+    wakes the engine anyway.
+    """
+
+    def __init__(self, crawler: Crawler, session: CrawlSession, slots: HostSlots) -> None:
+        self._crawler = crawler
+        self._session = session
+        self._slots = slots
+        self._call: CallLaterResult | None = None
+        self._announced: float | None = None  # the time that the log has named
+
+    def plan(self, now: float) -> None:
+        """Plan to wake the engine; `now` is the time of the clock of hosts."""
+        self.cancel()
+        opens, today = self._session.sites.next_time(), time()
+        rested = self._session.health.until(now)
+        self._say(now, rested, opens, today)
+        times = [self._slots.next_time(), rested, None if opens is None else now + opens - today]
+        if known := [each for each in times if each is not None]:
+            self._call = call_later(max(0.0, min(known) - now), self._wake)
+
+    def cancel(self) -> None:
+        """Do not wake the engine."""
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
+
+    def _say(self, now: float, rested: float | None, opens: float | None, today: float) -> None:
+        crawl, session = self._session.crawl, self._session
+        pending = crawl.store.pending
+        idle = pending and not crawl.leased and self._slots.next_time() is None
+        waits = idle and not session.health.exhausted(crawl.leased, now)  # else the crawl ends
+        is_closed = opens is not None and (rested is None or now + opens - today < rested)
+        session.sites.opens_at = opens if waits and is_closed else None
+        until = opens if is_closed else rested
+        if not waits or until is None or until == self._announced:
+            return
+        self._announced = until
+        if is_closed:
+            logger.info(
+                "Links that wait: %d, all on sites that are closed (crawl_between, max_per_day): "
+                "the crawl goes on at %s, in %s",
+                pending,
+                clock(until),
+                in_hours(until - today),
+            )
+        else:
+            logger.info(
+                "All %d waiting links are on hosts that rest; the next is asked in %.0f s",
+                pending,
+                until - now,
+            )
+
+    def _wake(self) -> None:
+        self._call = None
+        wake(self._crawler.engine)
+
+
+def clock(time: float) -> str:
+    """Return a time in seconds since 1970 as 22:00 UTC."""
+    return f"{datetime.fromtimestamp(time, UTC):%H:%M} UTC"
+
+
+def in_hours(seconds: float) -> str:
+    """Return a time as 7 h 5 min, in whole minutes that have begun."""
+    hours, minutes = divmod(-int(-seconds // 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

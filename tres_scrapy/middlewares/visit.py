@@ -1,0 +1,42 @@
+"""Counts the requests to each site, and sends none for a page while the site is closed."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.httpobj import urlparse_cached
+
+from tres_scrapy.downloader.delay import HeldError
+from tres_scrapy.downloader.request import FOR_SAMPLE, LEASE
+from tres_scrapy.extensions.open_site import OpenSites
+from tres_scrapy.extensions.session import CrawlSession
+
+
+class VisitMiddleware:
+    """The last middleware before a request is sent: what a cache answers is no visit.
+
+    A sample whose site is closed goes back to the frontier, also if it waits for robots.txt. The
+    frontier offers no such sample, unless its robots.txt was the last request of the day. Other
+    requests are counted only.
+    """
+
+    def __init__(self, sites: OpenSites, *, holds: bool) -> None:
+        self._sites = sites
+        self._holds = holds  # else a project's own spider sends what it likes
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        session = crawler.get_extension(CrawlSession)
+        if session is None or not session.sites.is_limited:
+            raise NotConfigured
+        return cls(session.sites, holds=session.follows_all)
+
+    def process_request(self, request: Request) -> None:
+        host = urlparse_cached(request).hostname or ""
+        is_sample = LEASE in request.meta or request.meta.get(FOR_SAMPLE, False)
+        if is_sample and self._holds and self._sites.is_closed(host):
+            raise HeldError(host, 0.0)  # until its site opens
+        self._sites.note(host)
