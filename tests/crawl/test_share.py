@@ -4,7 +4,7 @@ import pytest
 from farmed_run import crawl_of, farmed, honest, one_site, steps
 
 from tres_scrapy.config.limit import Cap
-from tres_scrapy.crawl.share import CAP, LEAST, SCOPE, SEED, Shares
+from tres_scrapy.crawl.share import CAP, HUB, LEAST, SCOPE, SEED, Shares
 
 
 def shares_of(crawl, links):
@@ -41,7 +41,7 @@ def test_nothing_is_said_of_few_pages():
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({}, ""),
+        ({}, HUB),
         ({"cap": Cap(1000, 1000)}, CAP),
         ({"allowed_domains": ("large.test", "honest1.test")}, SCOPE),
     ],
@@ -67,3 +67,25 @@ def test_only_site_that_the_seed_links_to_counts_as_a_seed():
         return ["http://portal.test/"] if url == "http://honest0.test/" else honest(url, random)
 
     assert shares_of(crawl_of(400), links).holder is None
+
+
+def test_hub_to_which_many_sites_link_is_no_farm():
+    def links(url, random):
+        if "hub" in url or "only" in url:
+            number = random.integers(10**9)
+            return [f"http://hub.test/{number}", *(f"http://only{number}{n}.test/" for n in "abc")]
+        return ["http://hub.test/", *honest(url, random)]
+
+    holder = shares_of(crawl_of(400, Cap(9, 9)), links).holder
+    assert (holder.site, holder.reason) == ("hub.test", HUB)
+    assert holder.sites > 50
+
+
+def test_large_site_with_few_links_is_a_surprise():
+    def links(url, random):
+        if "large" in url:
+            return [f"http://large.test/{n}" for n in random.integers(10**9, size=5)]
+        return honest(url, random)[:1] + ["http://large.test/"] * url.startswith("http://honest3.")
+
+    holder = shares_of(crawl_of(400), links).holder
+    assert (holder.site, holder.sites, holder.linkers, holder.reason) == ("large.test", 1, 1, "")

@@ -16,7 +16,11 @@ LEAST: Final = 200  # and how many there must be
 LARGE: Final = 1 / 3  # of them: what is said of a site or body that gave more
 FEW: Final = 5  # sites that the seeds' sites link to, or fewer, are as good as seeds
 NEARLY: Final = 0.9  # of the pages of a body: a smaller one inside that has so many names it
-SEED, SCOPE, CAP = "seed", "allowed_domains", "max_per_domain"  # why few sites are no surprise
+MANY: Final = (
+    10,
+    0.1,
+)  # sites that link to an honest hub: at least so many, and of the others a share
+SEED, SCOPE, CAP, HUB = "seed", "allowed_domains", "max_per_domain", "hub"  # why it is no surprise
 
 
 class Holder(NamedTuple):
@@ -27,7 +31,7 @@ class Holder(NamedTuple):
     pages: int
     of: int
     linkers: int  # sites that link to the door
-    reason: str = ""  # SEED, SCOPE or CAP if the crawl was meant so
+    reason: str = ""  # SEED, SCOPE, CAP or HUB if it is no surprise
 
 
 class Shares:
@@ -102,7 +106,11 @@ class Shares:
             return SCOPE
         if door in self._starts:
             return SEED
-        return CAP if alone and self._crawl.store.ledger.cap is not None else ""
+        if alone and self._crawl.store.ledger.cap is not None:
+            return CAP
+        least, share = MANY
+        others = np.count_nonzero(self._fetched) - len(self._body)
+        return HUB if self._links.counts[door] >= max(least, share * others) else ""
 
 
 def _most(doors: Sites) -> tuple[int, int]:

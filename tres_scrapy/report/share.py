@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final, NamedTuple
 
-from tres_scrapy.crawl.share import CAP, SCOPE, SEED, Holder
+from tres_scrapy.crawl.share import CAP, HUB, SCOPE, SEED, Holder
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import reading
 from tres_scrapy.run.snapshot import DOORS, HOLDER
@@ -16,6 +16,7 @@ REASONS: Final = {
     SEED: "the crawl began there",
     SCOPE: "allowed_domains allows few sites",
     CAP: "max_per_domain allows as many",
+    HUB: "many other sites link to it",
 }
 
 
