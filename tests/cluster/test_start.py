@@ -57,6 +57,7 @@ def test_job_in_use_is_refused(job, monkeypatch, caplog):
     ("arguments", "complaint"),
     [
         ({"topic": "food"}, "no seed"),
+        ({"topic": "food", "seed": "https://real.org/"}, "must have a contact: add"),
         ({**FOOD, "warc_file": "a.warc.gz"}, "each shard writes its own archive"),
         (
             {**FOOD, "max_per_domain": "5_2", "pages": "9"},
@@ -95,6 +96,15 @@ def test_plan_has_the_place_of_the_key_alone(tmp_path, monkeypatch):
     plan = start._plan(order, start._config_of(order), None)
     assert plan.arguments["identity"] == str(tmp_path / key)
     assert json.loads(key.read_text())["d"] not in str(plan)
+
+
+@pytest.mark.parametrize("name", ["domain_budgets", "site_rules"])
+def test_plan_has_the_whole_paths_of_files(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    Path("sites.txt").write_text("a.test 5\n")
+    order = Order(tmp_path / "job", 2, arguments=FOOD | {name: "sites.txt"})
+    plan = start._plan(order, start._config_of(order), None)
+    assert plan.arguments[name] == str(tmp_path / "sites.txt")
 
 
 def test_jobdir_of_one_process_is_refused(tmp_path):

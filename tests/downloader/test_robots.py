@@ -1,6 +1,7 @@
 import asyncio
 import re
 from random import Random
+from types import SimpleNamespace
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -30,6 +31,7 @@ class Engine:
         self.answer = 200
         self.files = {}  # an answer and a body by host, if it is another
         self.asked = []
+        self.headers = {}
 
     async def download_async(self, request):
         self.asked.append(request)
@@ -38,7 +40,7 @@ class Engine:
         answer, body = self.files.get(host, (self.answer, self.body))
         if isinstance(answer, Exception):
             raise answer
-        return TextResponse(request.url, answer, body=body)
+        return TextResponse(request.url, answer, body=body, headers=self.headers)
 
     @property
     def urls(self):
@@ -132,6 +134,62 @@ def test_rules_are_asked_for_again(middleware, engine, monkeypatch, answer, agai
     engine.answer = 200
     assert closed(middleware, "a") == [True]
     assert len(engine.asked) == 2
+
+
+VALIDATORS = {"ETag": '"v1"', "Last-Modified": "Mon, 01 Jun 2026 08:00:00 GMT"}
+CONDITIONS = {b"If-None-Match": b'"v1"', b"If-Modified-Since": b"Mon, 01 Jun 2026 08:00:00 GMT"}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(robots_txt, "monotonic", lambda: clock.now)
+    return clock
+
+
+def conditions(engine):
+    headers = engine.asked[-1].headers
+    return {name: headers[name] for name in CONDITIONS if name in headers}
+
+
+def test_rules_of_yesterday_are_kept_unless_changed(middleware, engine, clock):
+    engine.headers = VALIDATORS
+    assert closed(middleware, "a") == [True]
+    assert conditions(engine) == {}
+    clock.now = robots_txt.VALID - 1
+    assert closed(middleware, "a") == [True]
+    assert len(engine.asked) == 1
+    clock.now = robots_txt.VALID
+    engine.answer, engine.body = 304, b""
+    assert closed(middleware, "a") == [True]
+    assert conditions(engine) == CONDITIONS
+    clock.now = 2 * robots_txt.VALID
+    engine.answer, engine.body = 200, b"User-agent: *\nDisallow:\n"
+    assert closed(middleware, "a") == [False], "they have changed"
+
+
+def test_conditions_outlive_a_failure(middleware, engine, clock):
+    engine.headers = VALIDATORS
+    assert closed(middleware, "a") == [True]
+    clock.now = robots_txt.VALID
+    engine.answer = 503
+    assert failure_of(outcome(middleware, "http://a.test/x")[0]).kind == "http_503"
+    clock.now += 60
+    engine.answer, engine.body = 304, b""
+    assert closed(middleware, "a") == [True]
+    assert conditions(engine) == CONDITIONS
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"), [(404, VALIDATORS), (200, {}), (200, {"ETag": "x" * 2000})]
+)
+def test_other_files_are_asked_for_whole(middleware, engine, clock, status, headers):
+    engine.answer, engine.headers = status, headers
+    closed(middleware, "a")
+    clock.now = robots_txt.VALID
+    closed(middleware, "a")
+    assert len(engine.asked) == 2
+    assert conditions(engine) == {}
 
 
 @pytest.mark.parametrize("error", [IgnoreRequest("max redirections reached")])

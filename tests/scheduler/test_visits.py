@@ -98,8 +98,20 @@ def test_closed_site_waits_for_its_hours(day, steady, caplog):  # noqa: F811
     assert world.session.sites.opens_at is None
 
 
-def test_site_gets_its_requests_of_each_day(day, steady):  # noqa: F811
-    world = World(*A, *B, options=VisitOptions(per_day=2))
+def test_finished_crawl_waits_for_nothing(day, steady, caplog):  # noqa: F811
+    caplog.set_level("INFO")
+    world = World(*A, options=VisitOptions(per_day=2))
+    world.crawl.limit = 0
+    assert world.fetch() == []
+    assert not world.scheduler.has_pending_requests()
+    assert not caplog.messages
+    assert world.session.sites.opens_at is None
+
+
+@pytest.mark.parametrize("at_once", [1, 16])
+def test_site_gets_its_requests_of_each_day(day, steady, at_once):  # noqa: F811
+    options = VisitOptions(per_day=2)
+    world = World(*A, *B, options=options, CONCURRENT_REQUESTS=at_once)
     assert len(world.fetch()) == 4
     assert world.scheduler.has_pending_requests()
     assert steady.calls[-1].delay == 12 * HOUR

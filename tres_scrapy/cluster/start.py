@@ -20,6 +20,8 @@ from tres_scrapy.cluster.snapshot import SnapshotFolder, begin_run, gather
 from tres_scrapy.cluster.view import ClusterView
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.parser import budgets
+from tres_scrapy.config.visit import site_rules
 from tres_scrapy.crawl.assembly import learning_setup, require_packs
 from tres_scrapy.downloader.contact import check_contact, named_agent
 from tres_scrapy.downloader.identity import Identity
@@ -175,7 +177,7 @@ def _absolute(name: str, value: str) -> str:
     known = Config.declared()[f"TRES_{name.upper()}"]
     if value.startswith("@"):
         return f"@{Path(value[1:]).resolve()}"
-    return str(Path(value).resolve()) if known.parse is Path else value
+    return str(Path(value).resolve()) if known.parse in {Path, budgets, site_rules} else value
 
 
 def _identity(config: Config) -> dict[str, str]:

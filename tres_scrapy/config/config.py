@@ -18,6 +18,7 @@ from tres_scrapy.config.limit import (
     FrontierLimits,
     ReadingLimits,
     ScopeOptions,
+    StopRule,
     check_domains,
 )
 from tres_scrapy.config.offline import WebOptions
@@ -104,6 +105,13 @@ class Config(Options):
     )
     pages: int | None = setting(
         whole(1), None, "number of pages to fetch (T); unset: crawl until no links are left"
+    )
+    stop: StopRule | None = setting(
+        StopRule.parse,
+        None,
+        "stop early: coverage:0.9 when nine of ten relevant pages in reach are found, yield:0.02 "
+        "when less than 2 % of the last pages are relevant",
+        see="stop.md",
     )
     max_per_domain: Cap | None = setting(
         Cap.parse, None, "most pages from one domain (MAX): 10, 5_2 (falls from 5 to 2) or none"
@@ -236,6 +244,8 @@ class Config(Options):
             raise ConfigError(
                 f"a crawl in shards needs {typed('policy', 'tres')} and {typed('link_model', True)}"
             )
+        if self.stop is not None:
+            raise ConfigError(f"{typed('stop', self.stop)}: a crawl in shards has no such rule")
         if cap is not None and cap.first != cap.last:
             raise ConfigError(
                 f"{typed('max_per_domain', cap)}: a crawl in shards needs one number, or none"

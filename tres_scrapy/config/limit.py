@@ -45,6 +45,25 @@ class Cap:
         return max(self.last, self.first >> int(3 * progress))
 
 
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """When a crawl has found enough: `kind` is coverage or yield, `value` a share, 0 to 1."""
+
+    kind: str
+    value: float
+
+    @classmethod
+    def parse(cls, text: str) -> StopRule:
+        """Read "coverage:0.9" or "yield:0.02"; raise ValueError for anything else."""
+        found = re.fullmatch(r"(coverage|yield):(0?\.\d+)", text.strip())
+        if found is None or not float(found[2]):
+            raise ValueError("must be coverage:SHARE or yield:SHARE, such as coverage:0.9")
+        return cls(found[1], float(found[2]))
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.value:g}"
+
+
 @dataclass(frozen=True)
 class ScopeOptions:
     """Rules that a link must satisfy to enter the frontier; seeds are exempt."""

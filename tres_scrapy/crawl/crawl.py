@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
+from tres_scrapy.crawl.outlook import Outlook
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.crawl.verdict import FAILURE_REWARD, FOREIGN, Revision, Verdicts, reward_of
 from tres_scrapy.frontier.admission import NO_LINKS, OF_PAGE, OUT_OF_SCOPE, Outlinks
@@ -74,6 +75,7 @@ class Crawl:
         self.scout = scout
         self.verdicts = verdicts or Verdicts()
         self.revision = Revision(store)
+        self.outlook = Outlook(store)
         self.pages = 0
         self.relevant = 0
         self.failures: Counter[str] = Counter()
@@ -345,7 +347,7 @@ class Crawl:
         figures |= {f"failures/{kind}": count for kind, count in self.failures.items()}
         if self.loss is not None:
             figures["q_loss"] = self.loss
-        return figures | self.policy.figures()
+        return figures | self.outlook.figures() | self.policy.figures()
 
     def _add(self, parent: int, links: Outlinks, *, is_answer: bool = False) -> Rows:
         """Add outlinks to the frontier, count those that the scope refuses, and return the rows."""
@@ -384,6 +386,8 @@ class Crawl:
     def _observe(self, decision: Decision, reward: float, grade: float = 0.0) -> Experience:
         experience = Experience(decision.row, decision.x, reward, grade)
         self.policy.observe(experience)
+        if not decision.is_query:
+            self.outlook.note(int(self.store["host"][decision.row]), relevant=reward > 0)
         return experience
 
     def _expand(self, experience: Experience, outlinks: Rows, judged: Judged | None = None) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Final, Self
@@ -35,6 +36,9 @@ LONG: Final = 16 * 1024  # bytes; longer rules are parsed in a thread
 VALID: Final = 24 * 3600.0  # seconds after which rules are fetched again
 AGAIN: Final = 10.0  # seconds after which rules that could not be had are asked for again, at most
 OK: Final = 200
+NOT_MODIFIED: Final = 304
+LONGEST: Final = 1_000  # bytes of a validator that is kept
+VALIDATORS: Final = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
 BUSY: Final = 429
 
 logger = logging.getLogger(__name__)
@@ -42,13 +46,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of a host until a time; `error` is why they could not be had."""
+    """The rules of a host until a time; `error` is why they could not be had.
 
-    until: float
+    `if_changed` are the headers with which the host sends them again only if they have changed.
+    """
+
+    until: float = 0.0
     parser: RobotParser | None = None
     error: Exception | None = None
     size: int = SMALLEST
     usage: SiteRules = NO_RULES
+    if_changed: Mapping[str, bytes] = field(default_factory=dict)
+
+
+NOT_ASKED: Final = Rules()
 
 
 class RobotsMiddleware(RobotsTxtMiddleware):
@@ -93,7 +104,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         origin = f"{url.scheme}://{url.netloc}"
         rules = self._rules.pop(origin, None)
         if rules is None or rules.until <= monotonic():
-            rules = await self._ask(origin, request)
+            rules = await self._ask(origin, request, rules or NOT_ASKED)
         self._rules[origin] = rules
         while sum(each.size for each in self._rules.values()) > ROOM:
             del self._rules[next(iter(self._rules))]
@@ -102,22 +113,23 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         request.meta[RIGHTS] = list(rules.usage.of(request.url))
         return rules.parser
 
-    async def _ask(self, origin: str, request: Request) -> Rules:
+    async def _ask(self, origin: str, request: Request, old: Rules) -> Rules:
         """Fetch rules once for all requests that wait for them."""
         if (asked := self._asked.get(origin)) is not None:
             return await asyncio.shield(asked)
         answer = self._asked[origin] = asyncio.get_running_loop().create_future()
         try:
-            rules = await self._fetch(origin, request)
+            rules = await self._fetch(origin, request, old)
             answer.set_result(rules)
         finally:
             answer.cancel()  # does nothing if there is a result
             del self._asked[origin]
         return rules
 
-    async def _fetch(self, origin: str, request: Request) -> Rules:
+    async def _fetch(self, origin: str, request: Request, old: Rules) -> Rules:
         wanted = Request(
             f"{origin}/robots.txt",
+            headers=old.if_changed,
             priority=self.DOWNLOAD_PRIORITY,
             meta={
                 "dont_obey_robotstxt": True,
@@ -130,21 +142,29 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         self._stats.inc_value("robotstxt/request_count")
         try:
             response = await self.crawler.engine.download_async(wanted)
-            return await self._read(response, request)
+            if response.status == NOT_MODIFIED and old.if_changed:
+                self._count(response)
+                return replace(old, until=monotonic() + VALID, error=None)
+            rules = await self._read(response, request)
+            return replace(rules, if_changed=_if_changed(wanted, response))
         except HeldError as error:
-            return Rules(monotonic(), error=error)  # they are asked for when it is their turn
+            # they are asked for when it is their turn
+            return replace(old, until=monotonic(), error=error)
         except IgnoreRequest as error:
             if isinstance(error, HttpError) or failure_of(error).kind == TOO_LARGE:
-                return Rules(monotonic() + self._again, error=error)
+                return replace(old, until=monotonic() + self._again, error=error)
             return Rules(monotonic() + VALID)  # too many redirects: RFC 9309 (2.3.1.2)
         except Exception as error:
             self._stats.inc_value(f"robotstxt/exception_count/{type(error)}")
             logger.info("Could not fetch %s, so nothing of it is fetched: %s", wanted.url, error)
-            return Rules(monotonic() + self._again, error=error)
+            return replace(old, until=monotonic() + self._again, error=error)
 
-    async def _read(self, response: Response, request: Request) -> Rules:
+    def _count(self, response: Response) -> None:
         self._stats.inc_value("robotstxt/response_count")
         self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
+
+    async def _read(self, response: Response, request: Request) -> Rules:
+        self._count(response)
         if response.status == BUSY or response.status >= 500:
             asked = {"Retry-After": response.headers.get("Retry-After") or b""}
             bare = Response(response.url, response.status, headers=asked)  # its body may be long
@@ -165,3 +185,11 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         """Return our rules and their text."""
         own = own_rules(body, self._token)
         return build_from_crawler(self._parserimpl, self.crawler, own), own
+
+
+def _if_changed(wanted: Request, response: Response) -> dict[str, bytes]:
+    """Return the headers that ask for a file only if it changes; none after a redirect."""
+    if response.status != OK or response.url != wanted.url:
+        return {}
+    given = {ask: response.headers.get(name) for name, ask in VALIDATORS.items()}
+    return {ask: value for ask, value in given.items() if value and len(value) <= LONGEST}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from scrapy import Spider, signals
@@ -10,10 +11,12 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.statscollectors import StatsCollector
 
+from tres_scrapy.config.limit import StopRule
 from tres_scrapy.config.typed import typed
-from tres_scrapy.crawl.crawl import LINKS_REFUSED, POSTPONED, Crawl
+from tres_scrapy.crawl.crawl import LINKS_REFUSED, POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import DEAD_LINKS, JUDGE_ERROR, ROBOTS
 from tres_scrapy.crawl.host import Health
+from tres_scrapy.crawl.outlook import Outlook
 from tres_scrapy.crawl.verdict import foreign_pages
 from tres_scrapy.frontier.admission import AT_MAX, FAILED, RESTED, refused_links
 from tres_scrapy.page.wall import SCRIPTS
@@ -26,10 +29,12 @@ SHUTDOWN: Final = "shutdown"
 FINISHED: Final = "finished"  # Scrapy's, of a project's own spider
 UNREACHABLE: Final = "unreachable"
 NO_JUDGE: Final = "no_judge"
+ENOUGH: Final = "found_enough"
 IN_WORDS: Final = {  # finish reasons, ours and Scrapy's
     PAGE_LIMIT: "all pages are fetched",
     FRONTIER_EXHAUSTED: "no links are left",
     FINISHED: "no links are left",
+    ENOUGH: "hardly a relevant page is left",
     NO_PAGE: "no seed brought a page",
     UNREACHABLE: "the network was gone for too long",
     NO_JUDGE: "the process that judges pages does not start",
@@ -158,3 +163,20 @@ class Ending:
             name.removeprefix(POSTPONED) for name in self._crawl.counts if POSTPONED in name
         ]
         return ", ".join([*self._crawl.failures, *postponed]) or "none could be requested"
+
+
+class EarlyEnd:
+    """Ends a crawl when its outlook meets a rule."""
+
+    def __init__(self, outlook: Outlook, rule: StopRule, stop: Callable[[str], None]) -> None:
+        self._outlook = outlook
+        self._rule = rule
+        self._stop = stop
+        self._is_over = False
+
+    def note(self, booking: Booking) -> None:
+        """Look at the outlook after a booking."""
+        if not self._is_over and self._outlook.meets(self._rule):
+            self._is_over = True
+            logger.info("Stops by the rule %s: %s", self._rule, self._outlook.look())
+            self._stop(ENOUGH)

@@ -115,6 +115,8 @@ class Progress:
 
     def _log(self, monitor: SessionMonitor, *, closing: bool = False) -> None:
         state = monitor.look().state
+        if closing and (reach := monitor.session.crawl.outlook.left) is not None:
+            logger.info("By the yields of its hosts, %s", reach)
         domains, phase = state.sum("relevant_domains"), state.shards[0].get("phase")
         of_limit = f"/{state.limit}" if state.limit is not None else ""
         left = None if closing else monitor.left

@@ -145,6 +145,7 @@ class Recorder:
         if (session := self._crawler.get_extension(CrawlSession)) is not None:
             ending = session.ending
             self._facts = {"left": ending.left(), "gone": ending.given_up()}
+            self._facts["reach"] = str(session.crawl.outlook.left or "")
             self._facts |= {"reserved": reserved} if (reserved := ending.reserved()) else {}
 
     def engine_stopped(self) -> None:

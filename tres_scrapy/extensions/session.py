@@ -20,7 +20,7 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.host import Health
 from tres_scrapy.crawl.visit import Visits
 from tres_scrapy.downloader.request import follows_links
-from tres_scrapy.extensions.ending import NO_JUDGE, Ending
+from tres_scrapy.extensions.ending import NO_JUDGE, EarlyEnd, Ending
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.open_site import OpenSites
 from tres_scrapy.extensions.own_queue import OwnDupeFilter
@@ -127,6 +127,8 @@ class CrawlSession:
             stop=stop,
         )
         session.listeners.append(CrawlStats(crawler, crawl, session.health).note)
+        if config.stop is not None:
+            session.listeners.append(EarlyEnd(crawl.outlook, config.stop, stop).note)
         connect(session.steps.note_answer, signal=signals.response_downloaded)
         connect(freeze, signal=signals.spider_opened)
         session.ending.connect(crawler)

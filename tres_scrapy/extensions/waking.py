@@ -49,7 +49,8 @@ class Waking:
     def _say(self, now: float, rested: float | None, opens: float | None, today: float) -> None:
         crawl, session = self._session.crawl, self._session
         pending = crawl.store.pending
-        idle = pending and not crawl.leased and self._slots.next_time() is None
+        done = not pending or crawl.finished or crawl.leased
+        idle = not done and self._slots.next_time() is None
         waits = idle and not session.health.exhausted(crawl.leased, now)  # else the crawl ends
         is_closed = opens is not None and (rested is None or now + opens - today < rested)
         session.sites.opens_at = opens if waits and is_closed else None

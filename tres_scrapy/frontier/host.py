@@ -74,6 +74,10 @@ class Hosts:
         """Return how many samples of these hosts are PENDING."""
         return int(self._columns["pending"][list(hosts)].sum())
 
+    def waiting(self) -> NDArray[np.int32]:
+        """Return how many samples of each host are PENDING, [hosts]."""
+        return self._columns["pending"][: len(self.names)].copy()
+
     def known_pending(self, busy_hosts: Sequence[int]) -> int:
         """Return how many samples of known hosts that are not busy are PENDING."""
         busy = np.array(busy_hosts, dtype=np.int64)

@@ -125,6 +125,10 @@ function showState(state) {
   card("Harvest rate", percent(state.harvest), `${whole(state.relevant)} relevant pages`);
   card("Relevant domains", whole(state.domains), `MAX: ${state.max || "none"}`);
   card("Frontier", whole(state.frontier), "waiting links");
+  if (state.reach) {
+    const [expected, low, high] = state.reach.map(whole);
+    card("Left in reach", expected, `relevant pages, ${low} to ${high}`);
+  }
   if (state.leaves !== null) card("Leaves", whole(state.leaves), state.phase || "");
   const rate = status === "paused" || state.offline || state.opens_at ? "–" : state.rate.toFixed(1);
   card("Pages per second", rate, `${whole(state.under_way)} under way`);

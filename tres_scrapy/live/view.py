@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any, Final
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.outlook import FIGURES
 from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.state import Monitor, failures
@@ -66,6 +67,7 @@ class PageState:
             "harvest": state.harvest_rate,
             "domains": state.sum("relevant_domains"),
             "frontier": state.sum("frontier_size"),
+            "reach": [figures[name] for name in FIGURES] if FIGURES[0] in figures else None,
             "leaves": figures.get("leaves"),
             "failures": failures(figures),
             "under_way": state.sum("under_way"),

@@ -38,6 +38,7 @@ KINDS: Final = {
 ENDS: Final = {
     "page_limit": "It fetched all the pages asked for.",
     "frontier_exhausted": "It ran out of links.",
+    "found_enough": "It stopped by its rule: hardly a relevant page was left.",
     "shutdown": "It was stopped by Ctrl-C or a signal.",
     "no_page": "No seed returned a page.",
     "unreachable": "It stopped: no host could be reached.",
@@ -159,6 +160,7 @@ def _ending(meta: dict[str, str], distrusted: int) -> str:
     told = ENDS.get(reason, f"It ended: {reason}." if reason else "It ended.")
     left, gone, reserved = (meta.get(name) for name in ("left", "gone", "reserved"))
     told += f" {left}." if left else ""
+    told += f" By the yields of its hosts, {reach}." if (reach := meta.get("reach")) else ""
     told += f" Kept out of the output, as reserved: {reserved}." if reserved else ""
     told += f" Hosts given up: {gone}." if gone else ""
     return told + (

@@ -244,6 +244,7 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
         blameless[visits],
         np.isin(kinds, list(OF_LINKS))[visits],
     )
+    crawl.outlook.restore(steps.hosts[visits], (steps.relevant & pages)[visits])
     failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, *NOT_VISITS})
     crawl.restore(int(pages.sum()), int((steps.relevant & pages).sum()), failures, counts)
 

@@ -79,7 +79,7 @@ class Writer:
             )
             cursor.execute(
                 "DELETE FROM meta "
-                "WHERE name IN ('ended', 'reason', 'left', 'gone', 'labels', 'final')"
+                "WHERE name IN ('ended', 'reason', 'left', 'gone', 'reach', 'labels', 'final')"
             )
             cursor.execute("DELETE FROM setting")
             cursor.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
