@@ -220,6 +220,10 @@ def test_crawl_is_steered(crawl):
     before, asked = crawl.state()["pages"], len(crawl.web.requests)
     assert crawl.steer("pause") == (409, "The crawl is paused")
     assert crawl.steer("seed", "@/etc/passwd")[0] == 409
+    assert crawl.steer("distrust", "never.test") == (
+        409,
+        "No page of 'never.test' was fetched: give a registrable domain, such as example.org",
+    )
     assert crawl.steer("seed", "http://localhost/") == (
         409,
         "localhost is not on the public internet; to allow it, start the crawl with "
