@@ -32,6 +32,10 @@ def reserved(*signals: Signal) -> str:
             "ai-input ai-train search",
         ),
         ("unavailable_after", "soon", "2027-01-01", "ai-input ai-train search"),
+        *(
+            ("unavailable_after", f"1 Jan {date}", "2027-01-01", "ai-input ai-train search")
+            for date in ("2020 00:00:00 +99999999999999999", "99999999999999999999 00:00:00")
+        ),
     ],
 )
 def test_strictest_value_wins(name, denied, allowed, uses):

@@ -91,10 +91,27 @@ def test_first_rule_of_tdm_file_counts():
     ]
 
 
-@pytest.mark.parametrize("body", [b"{}", b"<html>", b"", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b"<html>",
+        b"",
+        b"\xff",
+        b"[" * 100_000,
+        rb'[{"location": "/\ud800", "tdm-reservation": 1}]',
+        rb'[{"location": "/", "tdm-policy": "\ud800"}]',
+    ],
+)
 def test_bad_tdm_file_is_refused(body):
     with pytest.raises(ValueError, match=r".+"):
         SiteRules.of_tdm_file(body, "")
+
+
+@pytest.mark.parametrize(("written", "value"), [(b"true", "1"), (b"false", "0"), (b'"1"', "1")])
+def test_true_reserves_as_one(written, value):
+    body = b'[{"location": "/", "tdm-reservation": %b}]' % written
+    assert said(SiteRules.of_tdm_file(body, ""), "/x") == [("tdm-reservation", value)]
 
 
 def test_odd_rules_are_left_out():

@@ -94,7 +94,7 @@ def _unavailable(signal: Signal, now: datetime) -> frozenset[str]:
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             until = read(signal.value.strip())
-        except ValueError:
+        except (ValueError, OverflowError):
             continue
         until = until if until.tzinfo is not None else until.replace(tzinfo=UTC)
         return frozenset(USES) if until <= now else NOTHING

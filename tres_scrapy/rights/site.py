@@ -24,7 +24,7 @@ _KEPT: Final = "%/:?#[]@!$&'()*+,;=~"
 
 
 class Statement(NamedTuple):
-    """What a site says about the paths that match a pattern, "" for all."""
+    """What a site says about the paths that match an encoded pattern, "" for all."""
 
     path: str
     signal: str
@@ -47,7 +47,7 @@ class SiteRules(NamedTuple):
             if rule := RULE.match(line):
                 path, value = _parted(rule[2].partition("#")[0].strip())
                 name = CONTENT_SIGNAL if rule[1].lower() == "content-signal" else CONTENT_USAGE
-                found.append(Statement(path, name, value[:MAX_VALUE]))
+                found.append(Statement(_encoded(path), name, value[:MAX_VALUE]))
         return cls(tuple(found[:MAX_STATEMENTS]), when=when)
 
     @classmethod
@@ -60,7 +60,7 @@ class SiteRules(NamedTuple):
         if not isinstance(rules, list):
             raise ValueError("must be an array of rules")
         found = [
-            Statement(f"/{rule['location'].removeprefix('/')}", name, str(rule[name])[:MAX_VALUE])
+            Statement(_encoded(f"/{rule['location'].removeprefix('/')}"), name, _text(rule[name]))
             for rule in rules[:MAX_STATEMENTS]
             if isinstance(rule, dict) and isinstance(rule.get("location"), str)
             for name in (TDM_RESERVATION, TDM_POLICY)
@@ -82,13 +82,13 @@ class SiteRules(NamedTuple):
             return ()
         parts = urlsplit(url)
         target = _encoded(parts.path or "/") + (f"?{_encoded(parts.query)}" if parts.query else "")
-        match = [each for each in self.statements if matches(_encoded(each.path), target)]
+        match = [each for each in self.statements if matches(each.path, target)]
         if not match:
             return ()
         paths: dict[str, str] = {}
         for each in match:
             held = paths.setdefault(each.signal, each.path)
-            if self.longest and len(_encoded(each.path)) > len(_encoded(held)):
+            if self.longest and len(each.path) > len(held):
                 paths[each.signal] = each.path
         if not self.longest:
             paths = dict.fromkeys(paths, match[0].path)
@@ -126,6 +126,13 @@ def _parted(text: str) -> tuple[str, str]:
         return "", text
     path, *value = text.split(maxsplit=1)
     return path, "".join(value)
+
+
+def _text(value: int | str) -> str:
+    """Return a value of a rule, 1 for true; raise ValueError if it is not Unicode."""
+    text = str(int(value) if isinstance(value, bool) else value)[:MAX_VALUE]
+    text.encode()
+    return text
 
 
 def _encoded(path: str) -> str:
