@@ -137,6 +137,25 @@ def test_keys_are_rotated(site, folder, key):
     assert not key.exists()
 
 
+def test_failed_removal_lists_no_deleted_key(folder, key, monkeypatch):
+    monkeypatch.setattr(KeyFolder, "directory", folder.path / "missing" / "directory")
+    with pytest.raises(OSError, match="missing"):
+        folder.remove(key)
+    assert key.exists()
+
+
+def test_last_key_leaves_no_empty_header(folder, key):
+    folder.remove(key)
+    assert json.loads(folder.directory.read_bytes()) == {"keys": []}
+    assert "Signature" not in folder.headers.read_text()
+
+
+def test_key_of_another_folder_stays(folder, key, tmp_path):
+    with pytest.raises(TresError, match="give its --folder"):
+        KeyFolder(tmp_path / "other").remove(key)
+    assert key.exists()
+
+
 def test_directory_proves_its_keys(folder, key):
     """Its headers verify with each key that it lists, over its own bytes."""
     folder.add(None)
@@ -196,6 +215,9 @@ def test_agent_is_an_origin(text):
         "https://a.test/x",
         "https://u@a.test",
         'https://a"b.test',
+        "https://..",
+        "https://-",
+        "https://a.test:99999",
     ],
 )
 def test_other_agents_are_refused(text):

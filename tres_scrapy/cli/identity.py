@@ -22,23 +22,22 @@ from tres_scrapy.url.message import TresError, plural
     "--folder",
     metavar="DIR",
     type=Path,
-    default=Path("identity"),
     help="folder of the keys and of the directory to publish (default: ./identity)",
 )
-def command(words: tuple[str, ...], folder: Path) -> None:
+def command(words: tuple[str, ...], folder: Path | None) -> None:
     """Make a key that identifies your crawler, and the directory that sites read it from.
 
     HOST is a site of yours: the directory is published there. A crawl with --identity KEY signs
     every request. A second `new` adds a key beside the others; `remove` deletes one.
     """
-    keys = KeyFolder(folder)
+    keys = KeyFolder(folder or Path("identity"))
     match words:
         case ("new", *more) if len(more) < 2:
             _make(keys, origin_of(more[0]) if more else None)
         case ("show",):
             _show(keys)
         case ("remove", key):
-            keys = KeyFolder(Path(key).parent)
+            keys = KeyFolder(folder or Path(key).parent)
             keys.remove(Path(key))
             print(f"{key} is deleted. Publish again, as `tres identity show` says:")
             print(f"  {keys.directory}\n  {keys.headers}")

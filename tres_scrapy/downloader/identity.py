@@ -32,7 +32,9 @@ PROVEN: Final = 366 * 86_400  # seconds that the headers of the directory are va
 SUFFIX: Final = ".key"
 LONGEST: Final = 64 * 1024  # bytes of a key file that are read
 OTHERS: Final = 0o077  # permissions of users other than the owner
-ORIGIN: Final = re.compile(r"(https://[a-z0-9.-]+(?::\d{1,5})?)/?", re.ASCII)
+_LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"  # of a host
+ORIGIN: Final = re.compile(rf"(https://{_LABEL}(?:\.{_LABEL})*(?::(\d{{1,5}}))?)/?", re.ASCII)
+MAX_PORT: Final = 65_535
 KIND: Final = {"crv": "Ed25519", "kty": "OKP"}
 
 
@@ -119,7 +121,8 @@ class Identity:
 
 def origin_of(url: str) -> str:
     """Return an https origin as browsers write it; raise TresError if the URL is more or less."""
-    if (match := ORIGIN.fullmatch(url.lower())) is None:
+    match = ORIGIN.fullmatch(url.lower())
+    if match is None or int(match[2] or 443) > MAX_PORT:
         raise TresError(f"{url!r} must be https://HOST, without a path")
     return match[1].removesuffix(":443")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -53,18 +53,20 @@ class KeyFolder:
             )
         self.path.mkdir(parents=True, exist_ok=True)
         path = Identity(agents.pop(), Ed25519PrivateKey.generate()).write(self.path, now)
-        self._publish(now)
+        self._publish(self.identities().values(), now)
         return path
 
     def remove(self, key: Path) -> None:
         """Delete a key file of the folder; the directory no longer lists it."""
         Identity.read(key)
+        known = {path.resolve(): each for path, each in self.identities().items()}
+        if known.pop(key.resolve(), None) is None:
+            raise TresError(f"{str(key)!r} is not in {str(self.path)!r}: give its --folder")
+        self._publish(known.values(), datetime.now(UTC))  # first: no deleted key may be listed
         key.unlink()
-        self._publish(datetime.now(UTC))
 
-    def _publish(self, now: datetime) -> None:
+    def _publish(self, identities: Collection[Identity], now: datetime) -> None:
         """Write the directory and its headers (draft, appendix on the domain binding)."""
-        identities = list(self.identities().values())
         keys = [{**each.public, "kid": each.keyid, "use": "sig"} for each in identities]
         body = json.dumps({"keys": keys}, indent=1).encode() + b"\n"
         digest = f"sha-256=:{b64encode(sha256(body).digest()).decode()}:"
@@ -73,10 +75,12 @@ class KeyFolder:
             f"Content-Type: {MEDIA_TYPE}",
             "Cache-Control: max-age=86400",
             f"Content-Digest: {digest}",
-            f"Signature-Input: {_members(described for described, _ in signed)}",
-            f"Signature: {_members(signature for _, signature in signed)}\n",
         ]
-        for path, text in ((self.directory, body), (self.headers, "\n".join(lines).encode())):
+        if signed:
+            lines.append(f"Signature-Input: {_members(described for described, _ in signed)}")
+            lines.append(f"Signature: {_members(signature for _, signature in signed)}")
+        headers = "".join(f"{line}\n" for line in lines).encode()
+        for path, text in ((self.directory, body), (self.headers, headers)):
             with whole_file(path) as file:
                 file.write(text)
 
