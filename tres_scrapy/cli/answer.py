@@ -13,7 +13,9 @@ from tres_scrapy.answerer.answerer import Answerer
 from tres_scrapy.answerer.asking import Asking
 from tres_scrapy.cli.command import Command, option, refuse
 from tres_scrapy.config.config import Config
+from tres_scrapy.export.corrected_topic import topic_to_answer
 from tres_scrapy.export.final_output import renew
+from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import find_record
 from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder, read_answers
@@ -46,14 +48,15 @@ def command(
 ) -> None:
     """Show the pages of a crawl whose answers help its topic most, and ask about each.
 
-    The question is whether the page is relevant to the topic, which the crawl learns from keywords.
-    RUN is the JOBDIR of the crawl or its JSON lines file. A running crawl reads each answer with
-    its next pages; the topic of one that has ended is learned again at once. A later answer about a
-    page replaces the earlier one. With --answerer a program answers, five questions at a time.
+    The question is whether the page is relevant to the topic. A topic from keywords is learned from
+    the answers; in a crawl with a trained topic they correct P(relevant) of its pages. RUN is the
+    JOBDIR of the crawl or its JSON lines file. A running crawl from keywords reads each answer with
+    its next pages; any other topic is learned again at once. A later answer about a page replaces
+    the earlier one. With --answerer a program answers, five questions at a time.
     """
     if len(run) != 1:
         refuse("one RUN, the JOBDIR or JSON lines file of a crawl", run)
-    folder = find_folder(Path(run[0]))
+    folder = _folder(Path(run[0]), {*yes, *no})
     if answerer is not None:
         _have_answered(folder, Path(run[0]), answerer, answers_most)
         return
@@ -86,6 +89,15 @@ def _have_answered(folder: TopicFolder, run: Path, name: str, most: int) -> None
         for line in [*asking.ask(questions), *learn_answers(folder)]:
             print(line, flush=True)
     print(*_renewed(run), NEXT, sep="\n")
+
+
+def _folder(run: Path, wanted: set[str]) -> TopicFolder:
+    """Return the folder of a crawl's topic; one with a trained topic gets it from its record."""
+    path = _record(run)
+    if path is None:
+        return find_folder(run)
+    with Record(path) as record:
+        return topic_to_answer(record, wanted)
 
 
 def _renewed(run: Path) -> list[str]:
