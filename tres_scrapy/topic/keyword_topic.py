@@ -188,16 +188,16 @@ class KeywordTopic:
         told = {row: answers[page.url] for row, page in enumerate(pages) if page.url in answers}
         has_prior = any(page.prior is not None for page in pages)
         if has_prior:
-            before = known = _priors(pages)
             first = np.zeros(len(words))
-        else:
-            before = log_odds(counts, fields, keywords, nearness)
-            known = texts.times(first) - _likeness_to_itself(pages)
         if not told and (has_prior or len(pages) < FEWEST_PAGES):
             line = Calibration(FIRST_SLOPE, -FIRST_SLOPE * FIRST_MIDDLE)
             line = Calibration(1.0, 0.0) if has_prior else line
             model = _made(words, rarity, first)
             return TopicFit(model, line, len(pages), prior_weight=float(has_prior))
+        before = known = _priors(pages)
+        if not has_prior:
+            before = log_odds(counts, fields, keywords, nearness)
+            known = texts.times(first) - _likeness_to_itself(pages)
         expected = float(sigmoid(before).sum())
         least = min(BEST_PAGES, BEST_SHARE * len(pages), float((before > STANDS_OUT).sum()))
         lesson = learn(texts, before, told)
