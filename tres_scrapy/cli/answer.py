@@ -94,7 +94,7 @@ def _have_answered(folder: TopicFolder, run: Path, name: str, most: int) -> None
 def _folder(run: Path, wanted: set[str]) -> TopicFolder:
     """Return the folder of a crawl's topic; one with a trained topic gets it from its record."""
     path = _record(run)
-    if path is None:
+    if path is None or not path.is_file():
         return find_folder(run)
     with Record(path) as record:
         return topic_to_answer(record, wanted)
