@@ -141,6 +141,8 @@ def test_links_of_a_stale_and_greedy_body_are_beyond_its_trust(inlinks, stale):
     later = add(store, inner, "http://newer.test/")  # since the last rating
     fetch(store, later[0], 0)
     later = add(store, later[0], "http://newest.test/")
+    seed = add(store, NO_PARENT, "http://late.test/")
+    assert trust.excess(np.array([*seed, 0, *seed])).tolist() == [0, 0, 0]
     if inlinks and stale:
         part = (1 - FREE * 2_202 / 2_001) * (2 * 2_000 / 2_001 - 1)
         assert excess[2:] == pytest.approx([part, *[1 - FREE * 2_202 / 2_000] * 3], abs=1e-3)

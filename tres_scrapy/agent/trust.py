@@ -62,10 +62,16 @@ class Trust:
             ends = np.stack([links >> 32, links & 0xFFFFFFFF])
             self._excess = excess_of(said, *self._finders(), ends)
             self._due = int(pages * GROWTH) + WAIT
-        sources = rows.copy()
-        while len(new := np.flatnonzero(store["domain"].take(sources) >= len(self._excess))):
-            sources[new] = store["parent"].take(sources[new])
-        return self._excess.take(store["domain"].take(sources)).astype(np.float32)
+        excess = np.zeros(len(rows), dtype=np.float32)
+        places, sources = np.arange(len(rows)), rows
+        while len(places):
+            domains = store["domain"].take(sources)
+            known = domains < len(self._excess)
+            excess[places[known]] = self._excess[domains[known]]
+            parents = store["parent"].take(sources)
+            goes_on = ~known & (parents != NO_PARENT)  # a new seed has no body
+            places, sources = places[goes_on], parents[goes_on].astype(np.int64)
+        return excess
 
     def _finders(self) -> tuple[Numbers, Numbers]:
         """Return the domains of samples in the order found [n], and what found each [n].
