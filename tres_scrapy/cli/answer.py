@@ -18,12 +18,14 @@ from tres_scrapy.export.final_output import renew
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import find_record
 from tres_scrapy.run.run_file import RecordError
+from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder, read_answers
 from tres_scrapy.topic.topic_learner import RUNS, learn_answers
 from tres_scrapy.url.message import plural, printable
 
 WIDTH: Final = 100
 NEXT: Final = "Resume the crawl to go on with it; `tres audit` checks the output."
+CORRECTED: Final = "The crawl itself keeps its trained topic; `tres export` follows the answers."
 PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
 
 
@@ -74,7 +76,7 @@ def command(
         given = _ask(folder.answers, asked)
     print(f"{given} {plural(given, 'answer')} added to {folder.answers}")
     if given:
-        learned = learn_answers(folder, [NEXT])
+        learned = learn_answers(folder, [_next(folder)])
         more = [] if RUNS in learned else _renewed(Path(run[0]))
         for line in [*learned, *more]:
             print(line)
@@ -88,7 +90,7 @@ def _have_answered(folder: TopicFolder, run: Path, name: str, most: int) -> None
     while questions := asking.questions():
         for line in [*asking.ask(questions), *learn_answers(folder)]:
             print(line, flush=True)
-    print(*_renewed(run), NEXT, sep="\n")
+    print(*_renewed(run), _next(folder), sep="\n")
 
 
 def _folder(run: Path, wanted: set[str]) -> TopicFolder:
@@ -98,6 +100,11 @@ def _folder(run: Path, wanted: set[str]) -> TopicFolder:
         return find_folder(run)
     with Record(path) as record:
         return topic_to_answer(record, wanted)
+
+
+def _next(folder: TopicFolder) -> str:
+    """Return what to do after answers."""
+    return CORRECTED if Pack.load(folder.pack).prior_weight else NEXT
 
 
 def _renewed(run: Path) -> list[str]:
