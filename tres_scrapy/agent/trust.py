@@ -100,7 +100,9 @@ def excess_of(said: Said, found: Numbers, finders: Numbers, links: Numbers) -> S
     total = max(int(said.pages.sum()), LEAST)
     bodies = Said(*(_of_bodies(each, ways) for each in said))
     staleness = np.where(is_seed, 0, staleness_of(bodies))
-    excess = _beyond(bodies.pages / total, CREDIT * _of_bodies(trust, ways)) * staleness
+    # What a door passed on, it has: more came in by links to honest sites found through it.
+    trusted = np.minimum(_of_bodies(trust, ways), trust / (1 - DAMPING))
+    excess = _beyond(bodies.pages / total, CREDIT * trusted) * staleness
     is_small = _inherited((said.pages <= FEW) & (staleness > 0), ways)
     share = np.array([said.pages[is_small].sum() / total])
     together = _beyond(share, CREDIT_TOGETHER * trust[is_small].sum())

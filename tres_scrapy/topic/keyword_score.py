@@ -2,7 +2,8 @@
 
 The keywords in a text count as in BM25 (Robertson, Zaragoza, 2009): rare words more, repetition
 less. The words of the text add how near they are to the keywords in meaning. The coefficients hold
-for every topic: they were fitted on the topics of universities, Wikipedia and newsgroups.
+for every topic: they were fitted by hand on topics of modern sites, universities, Wikipedia and
+newsgroups.
 """
 
 from __future__ import annotations

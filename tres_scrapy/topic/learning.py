@@ -93,7 +93,7 @@ def _draw(before: Numbers, told: Mapping[int, bool]) -> _Sample:
     sizes = (len(yes), len(no), len(good), len(bad))
     labels = np.repeat([1.0, 0.0, 1.0, 0.0], sizes)
     weights = np.repeat([YES_WEIGHT, NO_WEIGHT, 1.0, 1.0], sizes)
-    for kind in (0.0, 1.0):  # both together weigh the same
+    for kind in (0.0, 1.0):  # first half of the weight to the one, then half of all to the other
         part = labels == kind
         weights[part] *= weights.sum() / (2 * max(1.0, float(weights[part].sum())))
     return _Sample(np.array([*yes, *no, *good, *bad], dtype=np.int64), labels, weights)
