@@ -2,14 +2,16 @@
 
 import io
 import json
+from contextlib import closing
 
 import pytest
 from recorded_run import crawl_of, record
 from test_answer import call, exported, recorded, run
 
-from tres_scrapy.report.audit import Audit
+from tres_scrapy.report.audit import HALVES, Audit
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.record import Record
+from tres_scrapy.run.run_file import open_to_write
 from tres_scrapy.topic.topic_folder import read_answers
 
 __all__ = ["recorded", "run"]  # fixtures
@@ -99,6 +101,17 @@ def test_answers_are_learned_only_if_asked(recorded, run, capsys):
     assert read_answers(answers)[0] == {each["url"]: False for each in asked[:4]}
     _, _, err = call(capsys, "audit", recorded, "--questions")
     assert "The output has changed since its audit" in err
+
+
+def test_other_page_is_drawn_for_one_that_was_forgotten(trained, capsys):
+    asked = questions_of(trained, capsys)
+    before = Audit.read(trained)
+    row = next(row for row, stratum in before.drawn if stratum >= HALVES)  # not of the output
+    with closing(open_to_write(trained)) as file:
+        file.execute("DELETE FROM page WHERE row = ?", (row,))
+    again = questions_of(trained, capsys)
+    assert len(again) == len(asked)
+    assert row not in {row for row, _ in Audit.read(trained).drawn}
 
 
 def test_run_without_an_output_is_refused(tmp_path, capsys):

@@ -127,8 +127,9 @@ class LateItems:
                 await self._hand_over(kind, items, session.job, recorder)
         except (OSError, TresError) as error:
             logger.error("Pages relevant only now are not sent: %s", plainly(error, named=True))
-        finally:
-            self._is_sending = False
+        except Exception:
+            logger.exception("Bug in the sending of pages relevant only now")
+        self._is_sending = False
         self._is_done = engine.spider_is_idle()  # else a seed was added meanwhile
         if self._is_done:
             await engine.close_spider_async(reason=session.ending.reason)
