@@ -1,6 +1,7 @@
 """How well a topic from ten words and a few answers finds its pages, beside a simple judge.
 
     python benchmarks/judge.py --data FOLDER --scratch FOLDER [--draws 2] [--webs sites,university]
+    python benchmarks/judge.py --data FOLDER --scratch FOLDER --webs sites --judges pack --first 10
 
 Both get the same keywords, the same 500 pages without labels, and 0, 10, 20 and 40 answers from the
 true labels, five at a time, about the pages that each asks for. They are measured on 3,000 other
@@ -11,6 +12,9 @@ wiki.jsonl.xz and news20.jsonl.xz; parsed pages are kept in the scratch folder.
 The simple judge: BM25 of the keywords and the cosine of the page to them are a first score; the
 best 20 pages are taken for relevant, the lower two thirds for not, and a logistic regression learns
 them from TF-IDF; answers count two to three times.
+
+The judge `pack` is a topic pack that TRES brings, corrected by answers, on the topics that have
+one. Its line "alone" is the pack with its own threshold.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import argparse
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
@@ -32,20 +36,22 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve
 from topic import ROOT
 
+from tres_scrapy.export.topic_view import odds_of
 from tres_scrapy.page.document_file import Unreadable, read_records, record_page
 from tres_scrapy.page.text import Page, read_page
-from tres_scrapy.topic.classifier import WordVectors
+from tres_scrapy.topic.classifier import Text, WordVectors
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import THRESHOLD, KeywordTopic, PageWords
-from tres_scrapy.topic.pack import text_of
+from tres_scrapy.topic.pack import Pack, text_of
 from tres_scrapy.topic.question import questions
-from tres_scrapy.topic.shipped import VECTORS, shipped_models
+from tres_scrapy.topic.shipped import VECTORS, packs, shipped_models
 
 Numbers = NDArray[np.float64]
 Steps = Iterator[tuple[Numbers, float]]  # scores of all pages and the threshold, at each mark
 
 MARKS = (0, 10, 20, 40)
 ROUND = 5  # answers at a time
+BATCH = 256  # pages that a pack judges at a time
 SEEN, TESTED = 500, 3_000
 ARCHIVES = ("sites", "university")
 LONGEST = 8_000  # characters that the simple judge reads
@@ -168,6 +174,26 @@ def ours(
         fit = topic.fit(pages, answers)
 
 
+def corrected(
+    web: Web,
+    seen: NDArray[np.int64],
+    tested: NDArray[np.int64],
+    topic: str,
+    true: NDArray[np.bool_],
+) -> Steps:
+    """Yield P(relevant) by a shipped pack with its threshold, then as `ours` does with it."""
+    pack = Pack.load(packs()[topic])
+    found, chosen = np.zeros(len(web.pages)), np.concatenate([seen, tested])
+    pages = list(web.pages)
+    for start in range(0, len(chosen), BATCH):
+        rows = chosen[start : start + BATCH]
+        found[rows] = pack.probabilities([Text.of(web.texts[each]) for each in rows])
+    for row in chosen:
+        pages[row] = pages[row]._replace(prior=odds_of(found[row]))
+    yield found, pack.threshold
+    yield from ours(web._replace(pages=pages), seen, tested, [topic], true)
+
+
 class Simple:
     """The simple judge of a web, after 500 pages of it."""
 
@@ -256,15 +282,24 @@ def measure(web: Web, topics: dict[str, str], draw: int, names: list[str]) -> di
         judges["ours"] = lambda keywords, true: ours(web, seen, tested, keywords, true)
     if "simple" in names:
         judges["simple"] = Simple(web, seen).steps
+    if "pack" in names:
+        judges["pack"] = lambda topic, true: corrected(web, seen, tested, topic[0], true)
     found: dict[str, Any] = {}
     for name, judge in judges.items():
         found[name] = []
-        for topic, line in topics.items():
+        for topic in topics_of(name, topics):
+            line = topics[topic]
             true = np.array([each == topic for each in web.topics])
             keywords = line.split("\n") if "\n" in line else line.split()
+            keywords = [topic] if name == "pack" else keywords
             steps = [figures(true[tested], s[tested], at) for s, at in judge(keywords, true)]
             found[name].append(steps)
     return found
+
+
+def topics_of(judge: str, topics: Mapping[str, str]) -> list[str]:
+    """Return the topics that a judge knows."""
+    return [each for each in topics if judge != "pack" or each in packs()]
 
 
 def main() -> None:
@@ -273,23 +308,29 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--scratch", type=Path, required=True)
     parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--first", type=int, default=0, help="number of the first draw")
     parser.add_argument("--webs", default="sites,university")
     parser.add_argument("--judges", default="simple,ours")
     options = parser.parse_args()
     names = options.judges.split(",")
-    print("AP / best F1 / F1 at the own threshold, means over topics; then AP by topic")
+    print(
+        "AP / best F1 / F1 at the own threshold, means over topics; then by topic AP, F1 at the own"
+    )
     for name in options.webs.split(","):
         web, start = read(name, options.data, options.scratch), process_time()
-        draws = [measure(web, TOPICS[name], draw, names) for draw in range(options.draws)]
+        chosen = range(options.first, options.first + options.draws)
+        draws = [measure(web, TOPICS[name], draw, names) for draw in chosen]
         for judge in draws[0]:
             mean = np.mean([each[judge] for each in draws], axis=0)  # [topics, marks, 3]
-            for place, mark in enumerate(MARKS):
+            topics = topics_of(judge, TOPICS[name])
+            marks = ["alone", *MARKS] if judge == "pack" else MARKS
+            for place, mark in enumerate(marks):
                 total = " / ".join(f"{value:.3f}" for value in mean[:, place].mean(0))
                 each = ", ".join(
-                    f"{topic} {value:.2f}"
-                    for topic, value in zip(TOPICS[name], mean[:, place, 0], strict=True)
+                    f"{topic} {ap:.2f} {own:.2f}"
+                    for topic, (ap, _, own) in zip(topics, mean[:, place], strict=True)
                 )
-                print(f"{name:10} {judge:6} {mark:2} answers  {total}  {each}", flush=True)
+                print(f"{name:10} {judge:6} {mark:>5} answers  {total}  {each}", flush=True)
         print(f"{process_time() - start:.0f} s of processor time")
 
 

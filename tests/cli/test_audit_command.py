@@ -84,7 +84,7 @@ def test_page_that_was_not_drawn_is_refused(trained, capsys):
     said, *_ = call(capsys, "audit", trained, "--yes", "http://other.test/")
     assert "http://other.test/ is not among the pages drawn: `--questions` prints them" in said
     said, *_ = call(capsys, "audit", trained, "--learn")
-    assert "--learn: the crawl has a trained topic, which does not learn" in said
+    assert "a crawl without texts in its record cannot learn" in said
 
 
 def test_answers_are_learned_only_if_asked(recorded, run, capsys):

@@ -14,8 +14,9 @@ from typing import Any, Final
 import click
 
 from tres_scrapy.cli.command import Command, option, print_any_script, record_of
+from tres_scrapy.export.corrected_topic import topic_to_answer
 from tres_scrapy.export.final_output import renew
-from tres_scrapy.export.topic_view import topic_folder, topic_view, view_pages
+from tres_scrapy.export.topic_view import topic_view, view_pages
 from tres_scrapy.report.audit import Audit, Ranked, audit_path, identity_of
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import Fetch
@@ -70,9 +71,7 @@ def command(
     print_any_script()
     path = record_of(run)
     with Record(path) as record:
-        folder = topic_folder(record) if learn else None
-        if learn and folder is None:
-            raise TresError("--learn: the crawl has a trained topic, which does not learn")
+        folder = topic_to_answer(record) if learn else None
         auditing = _Auditing(record, pages, again=again)
         if questions:
             for each in auditing.questions():
@@ -90,6 +89,8 @@ def command(
         print(auditing)
     if folder is not None:
         add_answers(folder.answers, auditing.by_url())
+        with Record(path) as record:
+            topic_to_answer(record)  # has the answered pages too
         for line in [*learn_answers(folder), *renew(path)]:
             print(line)
 

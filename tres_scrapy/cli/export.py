@@ -33,8 +33,9 @@ def command(
     FILE ends with .jsonl, .csv, .parquet or .md, which says the format. RUN is the record of the
     crawl (food-TIME.run), its JOBDIR or its JSON lines file. The crawl may still be running.
 
-    Pages of a crawl from keywords are judged again by the topic as it is now, so pages that turned
-    relevant later are among them. A page that you have answered follows your answer.
+    Pages of a crawl from keywords, or with answers, are judged again by the topic as it is now, so
+    pages that turned relevant later are among them. A page that you have answered follows your
+    answer.
     """
     if words:
         refuse("options alone", words)

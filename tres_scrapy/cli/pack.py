@@ -41,6 +41,8 @@ def command(words: tuple[str, ...], models: Path) -> None:
     folder, place = find_folder(Path(words[2])), models / name
     if (place / TOPIC_FILE).exists():
         raise TresError(f"{place} exists: choose another name or remove it")
+    if Pack.load(folder.pack).prior_weight:
+        raise TresError("the answers correct a trained topic in this crawl alone: no pack has both")
     if count_unlearned(folder):
         for line in learn_answers(folder):
             print(line)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from math import log
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import SHARD
@@ -14,25 +15,27 @@ from tres_scrapy.rights.signal import reserved_uses
 from tres_scrapy.run.page_text import StoredText
 from tres_scrapy.run.run_file import NAME, Fetch
 from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.keyword_topic import THRESHOLD, PageWords, TopicFit
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.topic_folder import TopicFolder, count_unlearned, find_folder, read_answers
-from tres_scrapy.topic.topic_learner import learn_answers
+from tres_scrapy.topic.topic_learner import LEAD, learn_answers
 from tres_scrapy.url.message import TresError
+
+SUREST: Final = 1e-6  # least P(relevant), and least of the opposite, whose log odds are taken
 
 
 class TopicView(NamedTuple):
     """The model of now, and the user's answers by URL, which count more."""
 
-    pack: Pack
+    fit: TopicFit
     answers: Mapping[str, bool]
 
     def judge(self, page: Fetch, stored: StoredText) -> tuple[float, bool]:
         """Return P(relevant) of a page, and whether it is relevant."""
         url = page.final_url or page.url
-        text = Text.of_page(stored.title, stored.text, url, stored.links)
-        probability = float(self.pack.probabilities([text])[0])
+        probability = float(self.fit.judge([words_of(page, stored)])[0])
         answer = self.answers.get(url, self.answers.get(page.url))
-        return probability, probability >= self.pack.threshold if answer is None else answer
+        return probability, probability >= THRESHOLD if answer is None else answer
 
 
 class Viewed(NamedTuple):
@@ -45,7 +48,7 @@ class Viewed(NamedTuple):
 
 
 def topic_view(record: Record, say: Callable[[str], None] | None = None) -> TopicView | None:
-    """Return the topic that a crawl learned from keywords, None if it learned none.
+    """Return the topic that a crawl learned from keywords or from answers, None without one.
 
     With `say`, answers that are new are learned first; it receives what there is to say of that.
     """
@@ -56,7 +59,22 @@ def topic_view(record: Record, say: Callable[[str], None] | None = None) -> Topi
         for line in learn_answers(folder):
             say(line)
     answers = folder.read_state().get("answers", {}) | read_answers(folder.answers)[0]
-    return TopicView(Pack.load(folder.pack), answers)
+    pack = Pack.load(folder.pack)
+    return None if pack.prior_weight and not answers else TopicView(TopicFit.of(pack), answers)
+
+
+def words_of(page: Fetch, stored: StoredText) -> PageWords:
+    """Return what a topic learns from a page, with the log odds that the crawl gave it."""
+    url = page.final_url or page.url
+    words = Text.of_page(stored.title, stored.text, url, stored.links).counts()
+    prior = odds_of(page.probability or 0.0)
+    return PageWords(url, stored.title, stored.text[:LEAD], words, prior=prior)
+
+
+def odds_of(probability: float) -> float:
+    """Return the log odds of a probability, finite for 0 and 1."""
+    p = min(max(probability, SUREST), 1 - SUREST)
+    return log(p / (1 - p))
 
 
 def view_pages(
@@ -86,7 +104,7 @@ def view_pages(
 def topic_folder(record: Record) -> TopicFolder | None:
     """Return the folder of the topic: in JOBDIR, beside the record, or beside the output.
 
-    It is None if the crawl has a trained topic.
+    It is None if the crawl has a trained topic and was not asked for questions about it.
     """
     own = record.path.parent if record.path.name == NAME else record.path
     for place in (own, Path(record.meta().get("output", own))):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tres_scrapy.topic.classifier import LINK, URL, BagOfWords, Text
-from tres_scrapy.topic.keyword_topic import alikeness
+from tres_scrapy.topic.classifier import LINK, URL, Text
+from tres_scrapy.topic.keyword_topic import TopicFit, alikeness
 from tres_scrapy.topic.pack import Pack, text_of
 from tres_scrapy.url.message import printable
 
@@ -197,10 +197,13 @@ class TopicReason(NamedTuple):
     answers: list[AnswerEffect]
     has_answers: bool  # whether the topic has any
     answer: bool | None = None  # about this page
+    pack: float | None = None  # what the trained pack adds, which the topic corrects
 
     def __str__(self) -> str:
         """Return the reason as text."""
         lines = [f"Topic now: P(relevant) {self.probability:.3f}. Words, and what they add:"]
+        if self.pack is not None:
+            lines.append(f"  {'the trained pack':18} {self.pack:+.2f}")
         named = {"keywords": self.given, "found by the model": self.added, "against": self.against}
         for name, words in named.items():
             shown = ", ".join(f"{word} {value:+.2f}" for word, value in words)
@@ -224,8 +227,8 @@ def topic_reason(folder: TopicFolder, url: str) -> TopicReason | None:
     if url not in pages:
         return None
     pack, state = Pack.load(folder.pack), folder.read_state()
-    model, slope = pack.classifier, pack.calibration.slope
-    assert isinstance(model, BagOfWords)  # the folder holds no other
+    fit = TopicFit.of(pack)
+    model, slope = fit.model, fit.calibration.slope
     added = model.contributions_of_counts(pages[url].words)
     words = _heaviest({word: slope * value for word, value in added.items()})
     words = [each for each in words if abs(each[1]) >= LEAST_EFFECT]
@@ -240,11 +243,12 @@ def topic_reason(folder: TopicFolder, url: str) -> TopicReason | None:
         if abs(pull * like) >= LEAST_EFFECT
     ]
     return TopicReason(
-        float(pack.calibration.probabilities(model.logits_of_counts([pages[url].words]))[0]),
+        float(fit.judge([pages[url]])[0]),
         [each for each in words if each[1] > 0 and each[0] in own][:WORDS_SHOWN],
         [each for each in words if each[1] > 0 and each[0] not in own][:WORDS_SHOWN],
         [each for each in words if each[1] < 0][:WORDS_SHOWN],
         sorted(effects, key=lambda each: -abs(each.adds))[:ANSWERS_SHOWN],
         bool(answers),
         answers.get(url),
+        slope * fit.prior_weight * (pages[url].prior or 0.0) if fit.prior_weight else None,
     )

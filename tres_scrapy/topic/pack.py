@@ -117,8 +117,11 @@ class Pack:
         given: Sequence[str] = (),
         judged_by: str = "",
         link_prior: LinkPrior = NO_PRIOR,
+        prior_weight: float = 0.0,
     ) -> None:
         self.name = name
+        # of the log odds by another pack, which this one corrects; 0 for a pack by itself
+        self.prior_weight = prior_weight
         self.link_prior = link_prior
         self.judged_by = judged_by  # a function of someone's own that the pack names, "" for none
         self._own_judge: OwnJudge | None = None
@@ -162,6 +165,7 @@ class Pack:
                 given=given,
                 judged_by=judge_name(facts.get("judge", "")),
                 link_prior=read_prior(directory, facts["links"]) if "links" in facts else NO_PRIOR,
+                prior_weight=number("prior_weight", model.get("prior_weight", 0.0)),
             )
             if lazily:  # the anchor of seeds is known without the classifier
                 blank = np.array([number("bias", model.get("bias", BLANK_LOGIT))])

@@ -228,7 +228,12 @@ def topic_facts(
             "phrases": list(keywords.phrases),
             "expanded": close,
         },
-        "classifier": {"kind": model.kind, **fit.calibration._asdict(), **model.sizes()},
+        "classifier": {
+            "kind": model.kind,
+            **fit.calibration._asdict(),
+            **model.sizes(),
+            **({"prior_weight": fit.prior_weight} if fit.prior_weight else {}),
+        },
         "crawl": {
             "pages": fit.pages,
             "answers": fit.answers,
@@ -251,7 +256,7 @@ def find_folder(run: Path) -> TopicFolder:
         raise TresError(f"{str(run)!r} does not exist")
     raise TresError(
         f"{str(run)!r} has no topic that learns: give the JOBDIR or the JSON lines file of a crawl "
-        "with keywords; of a crawl with --jobdir, the JOBDIR"
+        "with keywords, or with a record; of a crawl with --jobdir, the JOBDIR"
     )
 
 

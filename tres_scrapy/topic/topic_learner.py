@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from tres_scrapy.page.copies import SKETCH
 from tres_scrapy.page.text import Page
-from tres_scrapy.topic.classifier import BagOfWords
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
@@ -127,8 +126,7 @@ class TopicLearner:
     @property
     def _fit(self) -> TopicFit:
         """The model of now."""
-        assert isinstance(self.pack.classifier, BagOfWords)
-        return TopicFit(self.pack.classifier, self.pack.calibration)
+        return TopicFit.of(self.pack)
 
     def take_notes(self) -> tuple[str, ...]:
         """Return what there is to say since the last call."""

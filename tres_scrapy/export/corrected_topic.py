@@ -1,0 +1,88 @@
+"""The topic of a crawl with a trained pack, which answers correct: a folder made of its record.
+
+The pages keep the P(relevant) that the pack gave them in the crawl. So the pack itself is not
+needed, and a judge of the user's own or several topics are corrected in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+from tres_scrapy.export.topic_view import topic_folder, words_of
+from tres_scrapy.report.record import Record
+from tres_scrapy.run.run_file import NAME, Fetch
+from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords
+from tres_scrapy.topic.pack import Pack, load_packs
+from tres_scrapy.topic.shipped import packs
+from tres_scrapy.topic.topic_folder import IN_JOB, SUFFIX, TopicFolder, read_answers
+from tres_scrapy.topic.topic_learner import LEAST_WORDS, MAX_PAGES
+from tres_scrapy.url.message import TresError
+
+TEXTS: Final = "TRES_TEXTS"
+
+
+def topic_to_answer(record: Record, wanted: Collection[str] = ()) -> TopicFolder:
+    """Return the folder of a crawl's topic; with a trained pack, make it or take new pages into it.
+
+    Pages with a URL in `wanted` are kept in any case. Raise TresError if the pack is missing, the
+    record has no texts, the crawl was divided into shards, or another process has the topic.
+    """
+    folder = topic_folder(record)
+    if folder is None:
+        own = record.path
+        folder = TopicFolder(own.parent / IN_JOB if own.name == NAME else own.with_suffix(SUFFIX))
+    elif not Pack.load(folder.pack).prior_weight:
+        return folder
+    if record.settings().get(TEXTS) != "True":
+        raise TresError(f"{record.path}: a crawl without texts in its record cannot learn")
+    if record.shards() > 1:
+        raise TresError(f"{record.path}: a crawl in shards cannot learn from answers")
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with folder.held():
+        answered = {*wanted, *read_answers(folder.answers)[0]}
+        pages = _pages(record, answered)
+        if not pages:
+            raise TresError(f"{record.path}: no page with a text to ask about yet")
+        folder.keep_pages((row, str(row), page) for row, page in pages.items())
+        if not folder.pack.is_dir():
+            _begin(folder, record, list(pages.values()))
+    return folder
+
+
+def _begin(folder: TopicFolder, record: Record, pages: list[PageWords]) -> None:
+    """Write the first model: the pack's P(relevant), which nothing corrects."""
+    name, models = record.meta()["topic"], record.settings().get("TRES_MODELS")
+    pack = load_packs(_places(name, None if models is None else Path(models)), lazily=True)
+    keywords = KeywordSet(pack.given, pack.keywords.phrases)
+    fit = KeywordTopic.in_english(keywords).fit(pages, {})
+    folder.write_state({})
+    folder.write_pack(name, keywords, (), fit)
+
+
+def _places(topic: str, models: Path | None) -> list[Path]:
+    known = packs(models)
+    names = topic.replace(",", " ").split()
+    if missing := [name for name in names if name not in known]:
+        raise TresError(f"the pack {missing[0]!r} of the crawl is missing: put it back to answer")
+    return [known[name] for name in names]
+
+
+def _pages(record: Record, wanted: Collection[str]) -> dict[int, PageWords]:
+    """Return MAX_PAGES pages of a run by row, the wanted ones and others drawn by their URL."""
+
+    def order(page: Fetch) -> tuple[bool, bytes]:
+        drawn = not {page.url, page.final_url or page.url}.intersection(wanted)
+        return drawn, blake2b(page.url.encode(), digest_size=8).digest()
+
+    found: dict[int, PageWords] = {}
+    for page in sorted(record.pages(0.0), key=order):
+        kept = words_of(page, record.text(page))
+        if sum(kept.words.values()) >= LEAST_WORDS and not record.remark(page):
+            found[page.row] = kept
+        if len(found) == MAX_PAGES:
+            break
+    return dict(sorted(found.items()))
