@@ -186,7 +186,7 @@ def test_export_of_an_ended_crawl_is_judged_again(desk, run, monkeypatch):
     folder.write_state({"answers": {urls[0]: False, urls[1]: True}})
 
     class Doubtful:
-        threshold = 0.5
+        threshold, prior_weight = 0.5, 0.0
 
         def probabilities(self, texts):
             return [0.9 if texts[0].url in (urls[0], urls[2]) else 0.1]
