@@ -124,6 +124,15 @@ def test_program_answers():
 
 
 @pytest.mark.slow
+def test_close_kills_no_process_that_has_ended(monkeypatch):
+    answerer = Answerer("program cat")
+    with pytest.raises(AnswererError, match="answered"):
+        answerer.ask(PAGES)
+    monkeypatch.setattr("os.killpg", lambda *_: pytest.fail("this number may be another's now"))
+    answerer.close()
+
+
+@pytest.mark.slow
 def test_hanging_program_is_killed_with_its_children(module, monkeypatch):
     monkeypatch.setenv("NOTE", str(module / "pid"))
     with pytest.raises(AnswererError, match=r"took more than 3 s"):

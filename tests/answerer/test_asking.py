@@ -82,6 +82,18 @@ def test_person_counts_more(folder):
     assert read_answers(folder.answers) == ({"http://h0.test/": False, "http://h1.test/": True}, [])
 
 
+def test_kill_between_two_files_loses_no_answer(folder, monkeypatch):
+    def die(rows):
+        raise KeyboardInterrupt
+
+    write_questions(folder, 0.9)
+    monkeypatch.setattr(folder, "add_answered", die)
+    with pytest.raises(KeyboardInterrupt):
+        ask_all(Asking(folder, Oracle(lambda page: Answer(True)), None, 5))
+    assert read_answers(folder.answers)[0] == {"http://h0.test/": True}
+    assert Asking(folder, None, None, 5).questions() == []
+
+
 def test_failure_writes_nothing(folder):
     write_questions(folder, 0.9)
 

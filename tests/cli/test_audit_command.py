@@ -2,15 +2,17 @@
 
 import io
 import json
+from contextlib import closing
 
 import pytest
 from recorded_run import crawl_of, record
 from test_answer import call, exported, recorded, run
 
-from tres_scrapy.report.audit import Audit
+from tres_scrapy.report.audit import HALVES, Audit
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.record import Record
-from tres_scrapy.topic.topic_folder import read_answers
+from tres_scrapy.run.run_file import open_to_write
+from tres_scrapy.topic.topic_folder import add_answers, read_answers
 
 __all__ = ["recorded", "run"]  # fixtures
 
@@ -99,6 +101,30 @@ def test_answers_are_learned_only_if_asked(recorded, run, capsys):
     assert read_answers(answers)[0] == {each["url"]: False for each in asked[:4]}
     _, _, err = call(capsys, "audit", recorded, "--questions")
     assert "The output has changed since its audit" in err
+
+
+def test_report_cites_no_audit_of_an_earlier_output(recorded, run, capsys):
+    with Record(recorded) as read:
+        urls = [page.url for page in read.pages(0.0)]
+    add_answers(run.with_suffix(".topic") / "answers.txt", dict.fromkeys(urls[:6], True))
+    asked = questions_of(recorded, capsys)
+    told = [word for each in asked for word in ("--no", each["url"])]
+    call(capsys, "audit", recorded, *told)
+    assert "pages drawn by chance" in headline_of(recorded)
+    code, _, err = call(capsys, "audit", recorded, *told, "--learn")
+    assert code == 0, err
+    assert "(not checked since the output has changed)" in headline_of(recorded)
+
+
+def test_other_page_is_drawn_for_one_that_was_forgotten(trained, capsys):
+    asked = questions_of(trained, capsys)
+    before = Audit.read(trained)
+    row = next(row for row, stratum in before.drawn if stratum >= HALVES)  # not of the output
+    with closing(open_to_write(trained)) as file:
+        file.execute("DELETE FROM page WHERE row = ?", (row,))
+    again = questions_of(trained, capsys)
+    assert len(again) == len(asked)
+    assert row not in {row for row, _ in Audit.read(trained).drawn}
 
 
 def test_run_without_an_output_is_refused(tmp_path, capsys):

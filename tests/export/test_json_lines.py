@@ -1,3 +1,4 @@
+import os
 import stat
 import subprocess
 import sys
@@ -42,6 +43,15 @@ def test_resumed_output_says_both_counts(tmp_path, caplog):
         f"Wrote 2 relevant pages since this start to {path}, 3 in all",
         f"Wrote 0 relevant pages since this start to {path}, 3 in all",
     ]
+
+
+def test_pipe_is_not_read(tmp_path, monkeypatch):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    monkeypatch.setattr(Path, "open", lambda *_, **__: pytest.fail("this would wait for ever"))
+    pipeline = JsonLinesPipeline(path)
+    pipeline.hold({ITEM.url})
+    assert not pipeline._held
 
 
 @pytest.fixture

@@ -3,7 +3,10 @@ from types import SimpleNamespace
 from twisted.python.failure import Failure
 
 from tres_scrapy.answerer.answer import AnswererError
+from tres_scrapy.answerer.asking import Asking
 from tres_scrapy.extensions.asking import AskAnswerer
+from tres_scrapy.topic.topic_folder import TopicFolder
+from tres_scrapy.url.message import TresError
 
 
 def test_failing_answerer_is_given_up(caplog):
@@ -28,3 +31,23 @@ def test_bug_shows_its_traceback_and_ends_it(caplog):
     extension._fail(Failure(KeyError("url")))
     assert "KeyError" in caplog.text
     assert extension._failures >= 3
+
+
+def test_bad_line_of_answers_is_named_once(caplog, tmp_path):
+    folder = TopicFolder(tmp_path)
+    folder.write_questions([])
+    folder.answers.write_text("maybe http://a.test/\n", encoding="utf-8")
+    session = SimpleNamespace(crawl=SimpleNamespace(pages=100))
+    crawler = SimpleNamespace(get_extension=lambda kind: session)
+    extension = AskAnswerer(crawler, SimpleNamespace(name="a:b"), 50)
+    extension._asking = Asking(folder, None, None, 50)
+    for pages in (100, 200, 400):
+        session.crawl.pages = pages
+        extension.booked(None)
+    extension._fail(Failure(TresError("another")))
+    assert [record.getMessage() for record in caplog.records] == [
+        "Nothing is asked: answers 'answers.txt', line 1: 'maybe http://a.test/' must be `yes URL` "
+        "or `no URL`",
+        "Nothing is asked: another",
+    ]
+    assert extension._failures == 0  # it is asked again when the file is mended

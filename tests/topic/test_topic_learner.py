@@ -89,6 +89,16 @@ def test_answer_leads_to_a_new_fit(tmp_path):
     assert said.endswith(" fewer")
 
 
+def test_unknown_precision_is_said_once(tmp_path):
+    mine = learner(tmp_path)
+    for number in range(40):
+        learn(mine, number)
+    said = [note for note in mine.take_notes() if note.startswith("learned from")]
+    unknown = "precision and recall are unknown without answers"
+    assert len(said) > 1
+    assert [unknown in note for note in said] == [True] + [False] * (len(said) - 1)
+
+
 def test_wrong_line_keeps_earlier_answers(tmp_path):
     mine = learner(tmp_path)
     learn(mine, *range(12))

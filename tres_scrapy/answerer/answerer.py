@@ -62,7 +62,7 @@ class Answerer:
     def _run(self, asked: IO[bytes], said: IO[bytes], complaint: IO[bytes]) -> int:
         path = os.pathsep.join(place for place in sys.path if place)
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - the user's own command, no shell
+            self._process = process = subprocess.Popen(  # noqa: S603 - the user's own command, no shell
                 self._command,
                 stdin=asked,
                 stdout=said,
@@ -75,17 +75,18 @@ class Answerer:
         if self._is_closed:
             self._kill()
         try:
-            return self._process.wait(self._patience)
+            return process.wait(self._patience)
         except subprocess.TimeoutExpired:
             raise self._error(f"took more than {self._patience:g} s") from None
         finally:
             self._kill()
-            self._process.wait()
+            process.wait()
+            self._process = None  # its number may be another's now
 
     def _kill(self) -> None:
-        if self._process is not None:
+        if (process := self._process) is not None:  # another thread may end it
             with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
 
     def _read(self, said: bytes, count: int) -> list[Answer]:
         lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]

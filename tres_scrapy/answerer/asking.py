@@ -69,10 +69,10 @@ class Asking:
             {"url": each["url"], "probability": each["probability"], **answer._asdict()}
             for each, answer in zip(questions, answers, strict=True)
         ]
+        add_answers(self._folder.answers, told)  # first: what is answered is not asked again
         self._folder.add_answered(rows)
         self._past += rows
         self.left -= len(rows)
-        add_answers(self._folder.answers, told)
         return [summary(answers, rows), *self._doubts()]
 
     def _pages(self, questions: list[dict[str, Any]]) -> list[AskedPage]:

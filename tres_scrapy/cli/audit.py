@@ -108,6 +108,7 @@ class _Auditing:
         self._pages: dict[int, Fetch] = {page.row: page for page, *_ in found}
         old = Audit.read(record.path)
         is_same = old is not None and old.output == identity_of(ranked) and not again
+        is_same &= old is None or all(row in self._pages for row, _ in old.drawn)  # tres forget
         if old is not None and is_same and len(old.drawn) >= (count or 0):
             self._audit = old
             return

@@ -16,6 +16,7 @@ LEAST: Final = 200  # and how many there must be
 LARGE: Final = 1 / 3  # of them: what is said of a site or body that gave more
 FEW: Final = 5  # sites that the seeds' sites link to, or fewer, are as good as seeds
 NEARLY: Final = 0.9  # of the pages of a body: a smaller one inside that has so many names it
+STEPS: Final = 20  # from door to door on the way to the innermost: each looks at all sites
 MANY: Final = (
     10,
     0.1,
@@ -91,7 +92,9 @@ class Shares:
         A farm is found through an honest site, which gave a few of the last pages [n].
         """
         doors, starts = self._doors, self._starts
-        while door not in starts:
+        for _ in range(STEPS):
+            if door in starts:
+                break
             starts = np.append(starts, door)
             inner = self._links.doors(starts)
             deeper, held = _most(inner[pages])

@@ -138,8 +138,11 @@ def renew(run: Path) -> list[str]:
     if table.path.is_file():
         table.rewrite(verdicts.of, late)
     with closing(open_to_write(path)) as file:
-        final = "final", json.dumps(settled._asdict())
-        file.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", final)
+        final = settled._asdict() | {"identity": verdicts.identity}
+        file.execute(
+            "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+            ("final", json.dumps(final)),
+        )
     return [
         f"{output} has {settled.pages} relevant pages now ({settled.added} added, "
         f"{settled.taken_out} taken out)"

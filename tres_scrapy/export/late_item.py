@@ -30,6 +30,7 @@ from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import RelevantPage, RetractedPage, item_class
 from tres_scrapy.page.language import detect_language
+from tres_scrapy.report.audit import Ranked, identity_of
 from tres_scrapy.report.record import Record
 from tres_scrapy.rights.signal import as_items
 from tres_scrapy.run.run_file import LATE_ITEMS, Fetch
@@ -52,7 +53,9 @@ class LastVerdicts:
         self._seen: set[str] = set()
         self.late: dict[str, Fetch] = {}  # relevant now, and not when they were fetched
         self.retracted: dict[int, RetractedPage] = {}  # the opposite, by row
+        ranked = []
         for page, _, probability, relevant in view_pages(record, view, 0.0):
+            ranked.append(Ranked(page.row, probability, relevant))
             self._seen.add(page.url)
             if relevant:
                 self.relevant[page.url] = probability
@@ -61,6 +64,7 @@ class LastVerdicts:
             elif page.relevant:
                 final = page.final_url or page.url
                 self.retracted[page.row] = RetractedPage(page.url, final, probability)
+        self.identity = identity_of(ranked)  # of the output, as an audit has it
 
     def has(self, row: Mapping[str, Any]) -> bool:
         """Return whether a line or row is of a page of this run, not of another crawl."""
@@ -127,8 +131,9 @@ class LateItems:
                 await self._hand_over(kind, items, session.job, recorder)
         except (OSError, TresError) as error:
             logger.error("Pages relevant only now are not sent: %s", plainly(error, named=True))
-        finally:
-            self._is_sending = False
+        except Exception:
+            logger.exception("Bug in the sending of pages relevant only now")
+        self._is_sending = False
         self._is_done = engine.spider_is_idle()  # else a seed was added meanwhile
         if self._is_done:
             await engine.close_spider_async(reason=session.ending.reason)

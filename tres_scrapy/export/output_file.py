@@ -171,6 +171,8 @@ class JsonLinesPipeline(LineFile):
 
     def hold(self, urls: Set[str]) -> None:
         """Write no second line for those items to come, by URL, that the file has."""
+        if not self.path.is_file():  # nobody can read again what went into a pipe
+            return
         with self.path.open(encoding="utf-8", errors="replace") as lines:
             self._held = frozenset(url for line in lines if (url := _url_of(line)) in urls)
 

@@ -20,7 +20,7 @@ from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.topic_source import topic_folder
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import TresError, plainly
 
 FIRST: Final = 12  # pages before the first questions: the topic has learned from ten
 GROWTH: Final = 1.5  # of the pages from some questions to the next: late ones have a better topic
@@ -41,6 +41,7 @@ class AskAnswerer:
         self._next = float(FIRST)
         self._is_asked = False  # at this moment
         self._failures = 0  # in a row
+        self._complaint = ""  # the last about a file of the topic
         self._is_closed = False
 
     @classmethod
@@ -79,7 +80,14 @@ class AskAnswerer:
         if self._is_asked or asking is None or session.crawl.pages < self._next:
             return
         self._next = session.crawl.pages * GROWTH
-        if self._failures >= PATIENCE or not (questions := asking.questions()):
+        if self._failures >= PATIENCE:
+            return
+        try:
+            questions = asking.questions()
+        except TresError as error:
+            self._complain(error)
+            return
+        if not questions:
             return
         if self._recorder is not None:
             self._recorder.flush()
@@ -95,11 +103,20 @@ class AskAnswerer:
         self._is_asked = False
         if self._is_closed:
             return
-        self._failures += 1
         error = failure.value
+        if isinstance(error, TresError) and not isinstance(error, AnswererError):
+            self._complain(error)
+            return
+        self._failures += 1
         if not isinstance(error, AnswererError | OSError):
             logger.error("Bug in the asking of %s", self._answerer.name, exc_info=error)
             self._failures = PATIENCE
             return
         last = "; it is not asked any more" if self._failures == PATIENCE else ""
         logger.warning("%s%s", plainly(error), last)
+
+    def _complain(self, error: TresError) -> None:
+        """Say once what is wrong with a file of the topic: it may be mended while we crawl."""
+        if str(error) != self._complaint:
+            logger.warning("Nothing is asked: %s", error)
+        self._complaint = str(error)

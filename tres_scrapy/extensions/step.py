@@ -136,7 +136,10 @@ class Steps:
         self._requests.note_booking(booking, own or {})
         booked = self._job is None or self._job.book(self._crawl, booking, items)
         for listener in self._listeners if booked else ():
-            listener(booking)
+            try:
+                listener(booking)
+            except Exception:
+                logger.exception("Bug in what follows a page; the page is kept")
         return booked
 
     def set_back(self, row: int, failure: Failure, now: float) -> bool:

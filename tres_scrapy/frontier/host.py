@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -28,6 +28,7 @@ class Hosts:
         self.names: list[str] = []
         self.gone: set[str] = set()  # the names of hosts that are given up
         self.ever_given_up = array("q")  # hosts, those of earlier runs included
+        self._ever: set[int] = set()  # the same
         self.known_domains: set[int] = set()  # those with a host that has answered
         self._known_pending = 0  # samples of known hosts
         self._ledger = ledger
@@ -98,8 +99,13 @@ class Hosts:
         """Note that no sample of a host is fetched any more."""
         self._columns["given_up"][host] = True
         self.gone.add(self.names[host])
-        if host not in self.ever_given_up:
-            self.ever_given_up.append(host)
+        self.note_given_up([host])
+
+    def note_given_up(self, hosts: Iterable[int]) -> None:
+        """Note hosts that this run or an earlier one has given up."""
+        new = dict.fromkeys(host for host in hosts if host not in self._ever)
+        self.ever_given_up.extend(new)
+        self._ever.update(new)
 
     def given_up(self, hosts: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which of hosts [n] are given up."""

@@ -90,7 +90,7 @@ def restore_redirect(store: SampleStore, row: int, urls: Sequence[int]) -> None:
 def restore_given_up(store: SampleStore, hosts: NDArray[np.int64]) -> None:
     """Note hosts that an earlier run gave up: in this run they may be fetched from."""
     within(hosts, len(store.hosts.names))
-    store.hosts.ever_given_up.extend(hosts.tolist())
+    store.hosts.note_given_up(hosts.tolist())
 
 
 def restore_links(store: SampleStore, domains: NDArray[np.int32]) -> None:

@@ -193,8 +193,13 @@ def _share(value: float, draws: NDArray[np.float64]) -> Share:
     return Share(float(value), min(low, float(value)), max(high, float(value)))
 
 
-def checked(audit: Audit | None) -> str:
-    """Return how far the output of a run was checked, as the end of a sentence."""
+def checked(audit: Audit | None, output: str | None = None) -> str:
+    """Return how far the output of a run was checked, as the end of a sentence.
+
+    `output` is the identity of the output of now, if it was written again after the crawl.
+    """
+    if audit is not None and audit.output != (output or audit.output):
+        return "judged relevant by the crawl itself (not checked since the output has changed)"
     precision = None if audit is None else audit.precision()
     if audit is None or precision is None:
         return "judged relevant by the crawl itself (not checked)"

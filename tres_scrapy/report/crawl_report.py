@@ -136,7 +136,7 @@ def _verdict(record: Record, meta: dict[str, str]) -> str:
         f"{found:,} of {last.pages:,} {plural(last.pages, 'page')}, "
         f"{_percent(found / last.pages)}, {'is' if found == 1 else 'are'} relevant to "
         f"{meta.get('topic', 'the topic')}, on {domains:,} {plural(domains, 'domain')}: "
-        f"{checked(Audit.read(record.path))}."
+        f"{checked(Audit.read(record.path), final.get('identity'))}."
     )
 
 

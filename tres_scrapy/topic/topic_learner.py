@@ -201,7 +201,8 @@ class TopicLearner:
         before = self._fit
         self.folder.write_pack(self._name, self._topic.keywords, self._near, fit)
         self._load()
-        summary = _summary(fit, self.known_answers, changed=changed)
+        is_first = not self.folder.read_state()
+        summary = _summary(fit, self.known_answers, changed=changed, is_first=is_first)
         if changed:
             pages = [page for _, page in self._kept.values()]
             summary += f"; {change(before.judge(pages), self._fit.judge(pages))}"
@@ -262,11 +263,12 @@ def _check_file(file: Path | None, used: Mapping[str, bool], found: Mapping[str,
         )
 
 
-def _summary(fit: TopicFit, answers: dict[str, bool], *, changed: bool) -> str:
+def _summary(fit: TopicFit, answers: dict[str, bool], *, changed: bool, is_first: bool) -> str:
     counts = [f"{fit.pages} {plural(fit.pages, 'page')}"]
     counts.append(f"{fit.answers} {plural(fit.answers, 'answer')}")
     summary = f"learned from {' and '.join(counts)}"
-    summary += f"; {fit.accuracy}"
+    if fit.answers or is_first:  # that nothing is known is said once
+        summary += f"; {fit.accuracy}"
     if changed and len(set(answers.values())) == 1:
         if not any(answers.values()):
             summary += "; all answers are no: check the keywords, or answer yes for one page"
