@@ -172,6 +172,21 @@ def test_text_shared_with_another_page_stays_with_it(run):
         assert file.execute("SELECT * FROM text").fetchall() == [(rows[1], 7, b"text")]
 
 
+def test_snapshots_that_name_sites_are_deleted(run):
+    with closing(open_to_write(run)) as file:
+        for name in ("links", "doors", "holder"):
+            file.execute("INSERT OR REPLACE INTO snapshot VALUES (?, 0, '{}')", (name,))
+    forget(run, wanted_of("unknown.test"), print)
+    with Record(run) as read:
+        assert [read.snapshot(name) for name in ("links", "doors", "holder")] == [None] * 3
+
+
+def test_missing_run_is_not_created(tmp_path):
+    with pytest.raises(TresError, match="does not exist"):
+        forget(tmp_path / "nope", wanted_of("http://x.test/"), print)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_running_crawl_is_not_changed(run):
     with closing(SCHEMA.open(run, Access.EXCLUSIVE)), pytest.raises(TresError, match="is using"):
         forget(run, wanted_of(SITE), print)

@@ -106,19 +106,40 @@ def test_large_site_has_several_files(run, tmp_path, monkeypatch):
     test_links_lead_out_of_the_folder_or_to_its_files(tmp_path / "site")
 
 
-def test_rights_of_the_items_are_shown(run, tmp_path):
+def sign(run, page, *signal):
+    change(run, "INSERT OR REPLACE INTO rights VALUES (?, ?)", page.row, json.dumps([signal]))
+
+
+@pytest.mark.parametrize(
+    ("signal", "said"),
+    [
+        (
+            ("Content-Signal", "ai-train=no", "robots.txt"),
+            "Content-Signal: ai-train=no (robots.txt)",
+        ),
+        (("noai", "", "meta robots"), "noai (meta robots), reserved: ai-input, ai-train"),
+        (("none", "", "robots.txt, page"), "no signal was found in robots.txt, page"),
+    ],
+)
+def test_rights_of_redirected_page_are_shown(run, tmp_path, signal, said):
     with Record(run) as read:
-        url = read_collection(read).pages[0].url
-    output = tmp_path / "food.jsonl"
-    right = {"signal": "Content-Signal", "value": "ai-train=no", "where": "robots.txt"}
-    lines = [json.dumps({"url": url, "rights": [right]}), "torn {", json.dumps({"url": "http://b"})]
-    output.write_text("\n".join(lines), encoding="utf-8")
-    change(run, "INSERT OR REPLACE INTO meta VALUES ('output', ?)", str(output))
-    with Record(run) as read:
+        page = next(read.pages())
+        change(run, "UPDATE page SET final_url = 'http://other.test/' WHERE row = ?", page.row)
+        sign(run, page, *signal)
         publish(read, tmp_path / "site")
     pages = [path.read_text(encoding="utf-8") for path in (tmp_path / "site").glob("site-*")]
-    assert sum("Content-Signal, value ai-train=no, where robots.txt" in page for page in pages) == 1
-    assert any("Rights: no signal was found." in page for page in pages)
+    assert sum(f"Rights: {said}" in page for page in pages) == 1
+
+
+def test_reserved_pages_are_left_out(run, tmp_path):
+    with Record(run) as read:
+        first, *others = read.pages()
+        sign(run, first, "noai", "", "meta robots")
+        change(run, "INSERT OR REPLACE INTO setting VALUES ('TRES_USE', 'ai-train')")
+        assert publish(read, tmp_path / "site") == len(others)
+    index = (tmp_path / "site/index.html").read_text(encoding="utf-8")
+    assert "1 relevant page left out: reserved" in index
+    assert "not recorded" not in index
 
 
 def test_own_folder_is_replaced_and_others_kept(run, tmp_path, folder):

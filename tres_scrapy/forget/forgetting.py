@@ -57,6 +57,8 @@ def forget(path: Path, wanted: Forgotten, say: Callable[[str], None]) -> None:
 @contextmanager
 def stopped(path: Path) -> Iterator[Database]:
     """Open the file of a run to change it; raise TresError if the crawl runs or has shards."""
+    if not path.is_file():
+        raise TresError(f"{path} does not exist: give the record, JOBDIR or JSON lines of a crawl")
     with closing(SCHEMA.open(path, Access.EXCLUSIVE)) as database:
         meta = dict(database.execute("SELECT name, value FROM meta").fetchall())
         if int(meta.get("shards", 1)) > 1:

@@ -11,9 +11,10 @@ import numpy as np
 from tres_scrapy.frontier.store import SAVED
 from tres_scrapy.run.database import Database
 from tres_scrapy.run.forgotten import FORGOTTEN, NOWHERE, Forgotten
-from tres_scrapy.run.snapshot import LINKS
+from tres_scrapy.run.snapshot import DOORS, HOLDER, LINKS
 
 LINK_MODEL: Final = "links"  # in `state`; without it, it is fitted again from all bookings
+NAMING: Final = (LINKS,), (DOORS,), (HOLDER,)  # snapshots with names of sites or texts of links
 # Tables with the rows of pages.
 BY_ROW: Final = "score", "remark", "item", "request", "lease", "rights"
 BLANK: Final = (
@@ -59,7 +60,7 @@ def scrub(database: Database, forgotten: Forgotten) -> int:
             _forget_text(cursor, row)
         _forget_rivals(cursor, forgotten)
         _forget_links(cursor, forgotten, {row for (row,) in rows})
-        cursor.execute("DELETE FROM snapshot WHERE name = ?", (LINKS,))
+        cursor.executemany("DELETE FROM snapshot WHERE name = ?", NAMING)
         if any(kind != FORGOTTEN for _, kind in hit):
             cursor.execute("DELETE FROM state WHERE name = ?", (LINK_MODEL,))
     database.execute("VACUUM")

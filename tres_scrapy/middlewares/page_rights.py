@@ -94,7 +94,7 @@ class PageRights:
                 raise ValueError(f"HTTP {answer.status}")
             return SiteRules.of_tdm_file(answer.body, when)
         except Exception as error:
-            logger.info("Could not read %s: %s", request.url, error)
+            logger.debug("Could not read %s: %s", request.url, error)
             why = f"unknown: {type(error).__name__}"
             return SiteRules.unknown(TDM_RESERVATION, why, "tdmrep.json", when)
 

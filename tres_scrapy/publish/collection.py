@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from tres_scrapy.export.topic_view import view_pages
 from tres_scrapy.report.record import Record
+from tres_scrapy.rights.signal import NONE, Signal, reserved_uses
 from tres_scrapy.run.run_file import Fetch
 
 LEAD: Final = 240  # characters of a lead
@@ -22,7 +21,7 @@ SPACE: Final = re.compile(r"\s+")
 
 @dataclass(frozen=True)
 class PublishedPage:
-    """A relevant page; `rights` has a sentence for each signal, empty if the run has none."""
+    """A relevant page; `rights` has words for each signal, empty if the run has none."""
 
     url: str
     title: str
@@ -54,6 +53,7 @@ class Collection:
     fetched: int
     sites: list[Site]
     links: Mapping[tuple[str, str], int]
+    reserved: int = 0  # relevant pages left out, for the use that the crawl named
 
     @property
     def pages(self) -> list[PublishedPage]:
@@ -63,17 +63,17 @@ class Collection:
     @property
     def has_rights(self) -> bool:
         """Whether the run has usage rights of at least one page."""
-        return any(page.rights for page in self.pages)
+        return self.reserved > 0 or any(page.rights for page in self.pages)
 
 
 def read_collection(record: Record) -> Collection:
     """Return what is published of a crawl, as the record is now."""
     with record.moment():
-        meta, rights = record.meta(), _rights(record)
+        meta, reserved = record.meta(), sum(1 for _ in record.pages())
         sites = {name: Site(name, fetched=pages) for name, pages, _ in record.domains(-1)}
-        for page in record.pages():
-            url = page.final_url or page.url
-            found = _published(record, page, rights.get(url, ()))
+        for page, stored, *_ in view_pages(record, None):
+            reserved -= 1
+            found = _published(record, page, tuple(map(_said, stored.rights)))
             sites.setdefault(page.domain, Site(page.domain)).pages.append(found)
         links = _links(record)
     kept = sorted((each for each in sites.values() if each.pages), key=_rank)
@@ -88,6 +88,7 @@ def read_collection(record: Record) -> Collection:
         fetched=sum(site.fetched for site in sites.values()),
         sites=kept,
         links={pair: count for pair, count in links.items() if pair[1] in names},
+        reserved=reserved,
     )
 
 
@@ -127,21 +128,10 @@ def _links(record: Record) -> Counter[tuple[str, str]]:
     return count
 
 
-def _rights(record: Record) -> dict[str, tuple[str, ...]]:
-    """Return the rights of pages by URL, as the items in the crawl's JSON lines have them."""
-    path, found = Path(record.meta().get("output", "")), dict[str, tuple[str, ...]]()
-    if not path.is_file():
-        return found
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            with suppress(ValueError, TypeError, AttributeError, KeyError):
-                item = json.loads(line)
-                found[item["url"]] = tuple(map(_said, item["rights"]))
-    return found
-
-
-def _said(right: Any) -> str:
-    """Return a right in words: its values, or `name value` for a mapping."""
-    if isinstance(right, dict):
-        return ", ".join(f"{name} {value}" for name, value in right.items())
-    return str(right)
+def _said(signal: Signal) -> str:
+    """Return a signal in words: what was said and where, and the uses that it reserves."""
+    if signal.signal == NONE:
+        return f"no signal was found in {signal.where}"
+    uses = ", ".join(sorted(reserved_uses([signal])))
+    said = f"{signal.signal}: {signal.value}".removesuffix(": ")
+    return f"{said} ({signal.where})" + (f", reserved: {uses}" if uses else "")
