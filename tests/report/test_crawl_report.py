@@ -241,8 +241,10 @@ def test_fetches_fit_into_the_window(path, tmp_path, width):
         browser = player.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": width, "height": 900})
         page.goto((tmp_path / "good.html").as_uri())
-        table = page.locator(".scroll")
-        assert table.evaluate("box => box.scrollWidth <= box.clientWidth")
+        tables = page.locator(".scroll")
+        fits = "boxes => boxes.every(box => box.scrollWidth <= box.clientWidth)"
+        assert tables.count()
+        assert tables.evaluate_all(fits)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         browser.close()
 
