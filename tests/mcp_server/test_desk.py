@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from recorded_run import crawl_of, record
 
@@ -186,14 +187,17 @@ def test_export_of_an_ended_crawl_is_judged_again(desk, run, monkeypatch):
     folder.write_state({"answers": {urls[0]: False, urls[1]: True}})
 
     class Doubtful:
-        threshold, prior_weight = 0.5, 0.0
+        prior_weight = 0.0
 
-        def probabilities(self, texts):
-            return [0.9 if texts[0].url in (urls[0], urls[2]) else 0.1]
+        @classmethod
+        def of(cls, pack):
+            return cls()
+
+        def judge(self, pages):
+            return np.array([0.9 if page.url in (urls[0], urls[2]) else 0.1 for page in pages])
 
     monkeypatch.setattr(topic_view, "Pack", SimpleNamespace(load=lambda _: Doubtful()))
-    text = SimpleNamespace(of_page=lambda *page: SimpleNamespace(url=page[2]))
-    monkeypatch.setattr(topic_view, "Text", text)
+    monkeypatch.setattr(topic_view, "TopicFit", Doubtful)
     found = json.loads(desk.export("tea"))
     text = Path(found["file"]).read_text(encoding="utf-8")
     lines = [json.loads(line) for line in text.splitlines()]
