@@ -223,3 +223,13 @@ def test_reply_has_a_limit(character, is_long):
     alone = reply({"url": SEED, "text_data": character * 90_000}, long=is_long)
     assert len(alone.encode()) <= (LONG if is_long else SHORT)
     assert json.loads(alone)["url"] == SEED
+
+
+def test_reply_with_long_lists_and_texts_has_a_limit():
+    facts = {"seeds": [f"{SEED}{'x' * 200}"] * 100, "log": "x" * 5_000, "state": "茶" * 5_000}
+    text = reply(facts | {"pages": 7}, long=False)
+    assert len(text.encode()) <= SHORT
+    said = json.loads(text)
+    assert (said["pages"], said["left_out"]) == (7, CUT)
+    assert said["seeds"] == facts["seeds"][: len(said["seeds"])]
+    assert said["seeds"]

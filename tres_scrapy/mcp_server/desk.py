@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tres_scrapy.export.run_export import WRITERS, check_ending, pages_of
 from tres_scrapy.export.topic_view import topic_view
-from tres_scrapy.mcp_server.reply import reply
+from tres_scrapy.mcp_server.reply import cut, reply
 from tres_scrapy.mcp_server.workplace import Workplace
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
@@ -20,7 +20,7 @@ from tres_scrapy.url.whole_file import whole_file
 
 MOST: Final = 20  # pages of a reply
 LEAD: Final = 600  # characters of a text beside others
-PART: Final = 4_000  # characters of a text alone
+PART: Final = 4_000  # bytes of a text alone
 LONG_PART: Final = 15_000
 
 
@@ -119,14 +119,20 @@ class Desk:
         return reply({"found": len(rows)}, rows, long=long)
 
     def page_text(self, name: str, url: str, offset: int = 0, long: bool = False) -> str:
-        """Return the text of a fetched page from a character on."""
+        """Return the text of a fetched page from a character on.
+
+        The rest begins at `next_offset`, if there is one.
+        """
         with Record(self.workplace.record(name)) as record, record.moment():
             page = record.find(canonicalise(url) or url)
             if page is None:
                 raise TresError(f"{url[:200]} was not fetched")
             text = record.text(page).text
-        part = text[max(0, offset) :][: LONG_PART if long else PART]
-        facts = {"characters": len(text), "offset": max(0, offset)}
+        first, most = max(0, offset), LONG_PART if long else PART
+        part = cut(text[first:], most)
+        facts = {"characters": len(text), "offset": first}
+        if first + len(part) < len(text):
+            facts["next_offset"] = first + len(part)
         return reply(_row(page) | facts | {"text_data": part}, long=long)
 
     def export(self, name: str, ending: str = "jsonl", least: float | None = None) -> str:
