@@ -160,7 +160,7 @@ def test_close_ends_a_call():
 
 
 def is_gone(pid):
-    """Return whether a process ends soon; one that nobody has waited for yet has ended."""
+    """Return whether a process ends soon; one that has ended waits until it is reaped."""
     for _ in range(1_000):
         try:
             state = Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[0]

@@ -66,7 +66,7 @@ def test_answers_correct_the_pack(poor, capsys):
     assert "food.jsonl has" in said
     wanted = set(pages_of(poor, "recipe"))
     found = {page["final_url"] for page in exported(poor, capsys)}
-    assert found == wanted  # also pages that nobody answered, and that the pack missed
+    assert found == wanted  # also pages without an answer that the pack missed
     with Record(poor) as read:
         output = [read.find(row["url"]) for row in lines_of(poor.with_suffix(".jsonl"))]
     assert {page.final_url or page.url for page in output} == wanted

@@ -50,4 +50,4 @@ def test_bad_line_of_answers_is_named_once(caplog, tmp_path):
         "or `no URL`",
         "Nothing is asked: another",
     ]
-    assert extension._failures == 0  # it is asked again when the file is mended
+    assert extension._failures == 0  # it is asked again when the file is right

@@ -56,7 +56,7 @@ class Trust:
         store = self._store
         if not store.ledger.inlinks:
             return np.zeros(len(rows), dtype=np.float32)
-        said = store.ledger.said()
+        said = store.ledger.said
         if (pages := said.pages.sum()) >= self._due:
             links = store.ledger.links.values()
             ends = np.stack([links >> 32, links & 0xFFFFFFFF])

@@ -171,7 +171,7 @@ class JsonLinesPipeline(LineFile):
 
     def hold(self, urls: Set[str]) -> None:
         """Write no second line for those items to come, by URL, that the file has."""
-        if not self.path.is_file():  # nobody can read again what went into a pipe
+        if not self.path.is_file():  # what went into a pipe cannot be read again
             return
         with self.path.open(encoding="utf-8", errors="replace") as lines:
             self._held = frozenset(url for line in lines if (url := _url_of(line)) in urls)

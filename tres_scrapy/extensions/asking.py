@@ -116,7 +116,7 @@ class AskAnswerer:
         logger.warning("%s%s", plainly(error), last)
 
     def _complain(self, error: TresError) -> None:
-        """Say once what is wrong with a file of the topic: it may be mended while we crawl."""
+        """Say once what is wrong with a file of the topic: it may be corrected during the crawl."""
         if str(error) != self._complaint:
             logger.warning("Nothing is asked: %s", error)
         self._complaint = str(error)

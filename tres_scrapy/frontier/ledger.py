@@ -112,10 +112,10 @@ class DomainLedger:
         self._records["new"][domain] += known.new_words
         self._records["expected"][domain] += known.expected
 
+    @property
     def said(self) -> Said:
-        """Return what the pages of the domains [N] say."""
-        numbers = np.arange(len(self))
-        return Said(*(self._records[name].take(numbers) for name in Said._fields))
+        """What the pages of the domains [N] say; valid until a domain is added."""
+        return Said(*(self._records[name] for name in Said._fields))
 
     def count_lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that starts (`change` 1) or ends (-1)."""
