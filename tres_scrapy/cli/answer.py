@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from textwrap import fill
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from tres_scrapy.answerer.answerer import Answerer
 from tres_scrapy.answerer.asking import Asking
 from tres_scrapy.cli.command import Command, option, refuse
+from tres_scrapy.cli.person import ask_person
 from tres_scrapy.config.config import Config
 from tres_scrapy.export.corrected_topic import topic_to_answer
 from tres_scrapy.export.final_output import renew
@@ -23,10 +23,8 @@ from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder
 from tres_scrapy.topic.topic_learner import RUNS, learn_answers
 from tres_scrapy.url.message import plural, printable
 
-WIDTH: Final = 100
 NEXT: Final = "Resume the crawl to go on with it; `tres audit` checks the output."
 CORRECTED: Final = "The crawl itself keeps its trained topic; `tres export` follows the answers."
-PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
 
 
 @click.command(
@@ -73,7 +71,10 @@ def command(
     else:
         learn_answers(folder)  # asks about the last pages of an ended crawl too
         asked = [each for each in folder.read_questions() if each["url"] not in known]
-        given = _ask(folder.answers, asked)
+        given = 0
+        for place, answer in ask_person(asked):
+            add_answers(folder.answers, {asked[place]["url"]: answer})
+            given += 1
     print(f"{given} {plural(given, 'answer')} added to {folder.answers}")
     if given:
         learned = learn_answers(folder, [_next(folder)])
@@ -118,31 +119,3 @@ def _record(run: Path) -> Path | None:
     with suppress(RecordError):
         return find_record(run)
     return None
-
-
-def _ask(file: Path, asked: list[dict[str, Any]]) -> int:
-    """Ask about pages until the user quits; return how many answers were added to the file."""
-    given = 0
-    for number, each in enumerate(asked, 1):
-        title, text = printable(each["title"]), printable(each["text"])
-        print(f"\n{number} of {len(asked)}: {title or 'no title'}\n{printable(each['url'])}")
-        print(f"P(relevant) {each['probability']:.2f}, {each['why']}\n{fill(text, WIDTH)}")
-        answer = _reply()
-        if answer == "q":
-            break
-        if answer != "s":
-            add_answers(file, {each["url"]: answer == "y"})
-            given += 1
-    return given
-
-
-def _reply() -> str:
-    """Return y, n, s or q; q at the end of the input."""
-    while True:
-        try:
-            answer = input(PROMPT).strip().lower()[:1]
-        except (EOFError, KeyboardInterrupt):
-            print()  # the cursor stands behind the prompt
-            return "q"
-        if answer in {"y", "n", "s", "q"}:
-            return answer

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import random
 import sys
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from textwrap import fill
 from typing import Any, Final
 
 import click
 
 from tres_scrapy.cli.command import Command, option, print_any_script, record_of
+from tres_scrapy.cli.person import ask_person
 from tres_scrapy.export.corrected_topic import topic_to_answer
 from tres_scrapy.export.final_output import renew
 from tres_scrapy.export.topic_view import topic_view, view_pages
@@ -25,11 +24,9 @@ from tres_scrapy.topic.topic_learner import learn_answers
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.message import TresError, plural, printable
 
-WIDTH: Final = 100
 LEAD: Final = 300  # letters of a page that are shown
 PAGES: Final = 20
 SEEDS: Final = 2**32
-PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
 
 
 @click.command(
@@ -169,27 +166,11 @@ class _Auditing:
 
     def ask(self) -> None:
         """Ask about each page until the user quits; each answer is kept at once."""
-        asked = self.questions()
-        for number, (row, each) in enumerate(zip(self._audit.left, asked, strict=True), 1):
-            print(f"\n{number} of {len(asked)}: {printable(each['title']) or 'no title'}")
-            print(f"{printable(each['url'])}\n{fill(printable(each['text']), WIDTH)}")
-            answer = _reply()
-            if answer == "q":
-                return
-            if answer != "s":
-                self._audit.answers[row] = answer == "y"
-                self._audit.write(self._record.path)
+        rows = self._audit.left
+        for place, answer in ask_person(self.questions()):
+            self._audit.answers[rows[place]] = answer
+            self._audit.write(self._record.path)
 
 
 def _address(page: Fetch) -> str:
     return page.final_url or page.url
-
-
-def _reply() -> str:
-    """Return y, n, s or q; q at the end of the input."""
-    answer = ""
-    while answer not in {"y", "n", "s", "q"}:
-        answer = "q"
-        with suppress(EOFError, KeyboardInterrupt):
-            answer = input(PROMPT).strip().lower()[:1]
-    return answer
