@@ -14,6 +14,7 @@ from tres_scrapy.page.copies import (
     MAX_DIFFERENCE,
     MAX_DIFFERENCE_AT_ADDRESS,
     Duplicates,
+    Memory,
     fingerprint,
 )
 from tres_scrapy.page.place import tokenise
@@ -166,3 +167,17 @@ def test_real_copies_survive_three_words(sites):
         copies += is_copy(page(" ".join(words)), page(" ".join(changed), "http://b.test/"))
     assert len(long) > 100
     assert copies > 0.97 * len(long)
+
+
+@pytest.mark.slow
+def test_few_real_pages_are_put_together_from_other_sites():
+    if not PAGES.exists():
+        pytest.skip("needs shared/data/pages.jsonl.xz")
+    memory, known, hosts, echoes = Memory(), Duplicates(), {}, 0
+    with lzma.open(PAGES, "rt", encoding="utf-8") as lines:
+        for number, record in enumerate(map(json.loads, lines)):
+            real = read_page(record["html"], f"http://{number}.test/", language=False)
+            host = record["host"] or f"{number}.test"
+            said = memory.note(fingerprint(real), hosts.setdefault(host, len(hosts)))
+            echoes += known.add(fingerprint(real)) and said.is_echo
+    assert 0 < echoes <= 30
