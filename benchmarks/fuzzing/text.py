@@ -19,7 +19,7 @@ from fuzzing.target import check_line
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.downloader.request import dump_request, load_sample
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
-from tres_scrapy.page.copies import LANES, Duplicates, fingerprint
+from tres_scrapy.page.copies import PHRASES, SKETCH, VOCABULARY, Duplicates, Memory, fingerprint
 from tres_scrapy.page.kind import is_soft_404
 from tres_scrapy.page.language import decoded, encoding_of
 from tres_scrapy.page.text import MAX_TITLE_LENGTH, Page, read_page
@@ -101,6 +101,13 @@ class Hosts:
                 assert is_public(ip_address(found)), found
 
 
+def check_mark(mark: bytes) -> None:
+    """A fingerprint is a sketch, and after it numbers of at most so many words and phrases."""
+    assert len(mark) == SKETCH or 0 < len(mark) - SKETCH <= 4 * (1 + VOCABULARY + PHRASES)
+    assert len(mark) % 4 == 0
+    assert sum(Memory().note(mark, 0)[1:3]) == 0  # nothing was said before
+
+
 class Pages:
     """A declared charset, and the bytes of a page that may be in another charset."""
 
@@ -142,7 +149,7 @@ class Pages:
         assert page.canonical in {"", canonicalise(page.canonical)}
         is_soft_404(page)
         KEYWORDS.in_text(page.text)
-        assert len(fingerprint(page)) == 8 + LANES // 8
+        check_mark(fingerprint(page))
 
 
 class Texts:
@@ -159,7 +166,7 @@ class Texts:
         title, _, rest = text.partition("\n")
         page = Page(BASE, title, rest, ())
         mark, known = fingerprint(page), Duplicates()
-        assert len(mark) == 8 + LANES // 8
+        check_mark(mark)
         assert known.add(mark)
         assert not known.add(fingerprint(Page(BASE + "?b", title, rest, ())))
         assert isinstance(is_soft_404(page), bool)

@@ -13,7 +13,7 @@ from soup import FOOD, link
 from tres_scrapy.cli import main
 from tres_scrapy.cli.main import commands
 
-PARTS = {"__init__", "command", "diagnosis", "main"}  # files that are no command
+PARTS = {"__init__", "command", "diagnosis", "main", "person"}  # files that are no command
 
 
 @pytest.fixture

@@ -37,14 +37,16 @@ def test_copy_is_irrelevant():
     assert of(verdicts, STEW).relevant
 
 
-def test_page_put_together_from_other_sites_is_a_copy():
+def test_page_put_together_from_other_sites_earns_nothing():
     verdicts = Verdicts(0.4)
     texts = [" ".join(random.Random(site).choices(WORDS, k=400)) for site in range(2)]
     assert all(of(verdicts, mark(text), site=site).relevant for site, text in enumerate(texts))
     pieces = mark(f"{texts[0][:900]} {texts[1][:900]}", "http://c.test/")
-    assert of(verdicts, pieces, site=2).is_copy
+    echo = of(verdicts, pieces, site=2)
+    assert (echo.is_copy, echo.relevant, echo.earns) == (False, True, False)
+    assert verdicts.grade_of(echo) == 0
     again = mark(f"{texts[0][900:]} {texts[0][:300]}", "http://a.test/2")
-    assert of(verdicts, again, site=0).relevant  # a site may repeat itself
+    assert of(verdicts, again, site=0).earns  # a site may repeat itself
     is_copy, known = verdicts.compare(again, 0)
     assert is_copy
     assert known.is_stale

@@ -275,7 +275,7 @@ class Crawl:
         row, relevant, is_query = decision.row, judged.relevant, decision.is_query
         self._count_kind(judged)
         is_trusted = self.trusted_seeds and self.store.is_seed(row)
-        reward = reward_of(relevant, is_trusted=is_trusted, is_query=is_query)
+        reward = reward_of(judged.earns, is_trusted=is_trusted, is_query=is_query)
         experience = self._observe(decision, reward, self.verdicts.grade_of(judged))
         if is_query:
             path = SEED_PATH
@@ -372,16 +372,16 @@ class Crawl:
             ledger.note_progress(self.pages, self.limit)
 
     def _count_kind(self, judged: Judged) -> None:
-        """Count copies, pages in languages that are not wanted or that the pack does not know."""
+        """Count links cut, copies, echoes, and languages not wanted or not known to the pack."""
         language = judged.page.language
-        if judged.page.links_cut:
-            self.counts[OUT_OF_SCOPE + OF_PAGE] += judged.page.links_cut
-        if judged.is_copy:
-            self.counts["duplicates"] += 1
-        if judged.is_foreign:
-            self.counts[f"{OUT_OF_SCOPE}languages"] += 1
-        if self.verdicts.is_unsupported(language):
-            self.counts[FOREIGN + language] += 1
+        kinds = {
+            OUT_OF_SCOPE + OF_PAGE: judged.page.links_cut,
+            "duplicates": judged.is_copy,
+            "echoes": judged.relevant and not judged.earns,
+            f"{OUT_OF_SCOPE}languages": judged.is_foreign,
+            FOREIGN + language: self.verdicts.is_unsupported(language),
+        }
+        self.counts.update({kind: int(count) for kind, count in kinds.items() if count})
 
     def _observe(self, decision: Decision, reward: float, grade: float = 0.0) -> Experience:
         experience = Experience(decision.row, decision.x, reward, grade)

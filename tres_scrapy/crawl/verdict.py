@@ -5,6 +5,7 @@
 | a page with P(relevant) at the threshold or above | 1 | yes | yes |
 | a page below the threshold | 0 | yes | no |
 | a copy of a page fetched before | 0 | yes | no |
+| a relevant page put together from phrases of other sites | 0 | yes | yes |
 | a page that says noindex, unless that is ignored | 0 | yes | no |
 | a page in a language that is not among `languages` | 0 | yes | no |
 | the page of a seed | as any page; 1 with `trusted_seeds` | yes | as judged |
@@ -80,7 +81,7 @@ class Verdicts:
         Where hardly a page is relevant, pages that come near are the only sign of where they are.
         The square root keeps them apart: of odds 100 times too low, 0.1 is left.
         """
-        if judged.is_out:
+        if judged.is_out or judged.known.is_echo:
             return 0.0
         odds, needed = (p / max(1 - p, SUREST) for p in (judged.probability, self._threshold))
         return math.sqrt(odds / (odds + needed)) if odds else 0.0
@@ -92,12 +93,12 @@ class Verdicts:
     def compare(self, mark: bytes, site: int) -> tuple[bool, Known]:
         """Compare a page with those before, and remember it.
 
-        Return whether it is a copy or an echo, and how much of it was said before.
+        Return whether it is a copy, and how much of it was said before.
         """
         if not self._detects_copies:
             return False, NOTHING
         known = self._memory.note(mark, site)
-        return not self._texts.add(mark) or known.is_echo, known
+        return not self._texts.add(mark), known
 
 
 def foreign_pages(counts: Counter[str]) -> Counter[str]:

@@ -19,7 +19,7 @@ from tres_scrapy.downloader.contact import has_contact
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.terminal import TerminalLine
 from tres_scrapy.extensions.waking import clock
-from tres_scrapy.live.state import BOUND, CrawlState, Monitor, in_leaves, warnings_of
+from tres_scrapy.live.state import BOUND, ECHOES, CrawlState, Monitor, in_leaves, warnings_of
 from tres_scrapy.url.message import plural
 
 _REDRAW: Final = 1.0  # seconds
@@ -99,8 +99,8 @@ class Progress:
     def booked(self, booking: Booking) -> None:
         """Log what looks wrong of the crawl, once; a shard sees only its own pages."""
         crawl = CrawlSession.of(self._crawler).crawl
-        domains = crawl.store.ledger.relevant_domains
-        found = warnings_of(crawl.pages, crawl.relevant, domains, crawl.counts[BOUND])
+        domains, counts = crawl.store.ledger.relevant_domains, crawl.counts
+        found = warnings_of(crawl.pages, crawl.relevant, domains, counts[BOUND], counts[ECHOES])
         for name in found.keys() - self._warned:
             self._warned.add(name)
             logger.warning("%s", found[name])

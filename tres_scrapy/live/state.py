@@ -23,6 +23,8 @@ LATEST: Final = ("q_loss", "skipped_updates", "updates")  # of the one learner: 
 ENOUGH: Final = 20  # pages from which on hardly a relevant one is worth a warning,
 HARDLY: Final = 0.05  # which is this share at most
 BOUND: Final = f"{OUT_OF_SCOPE}allowed_domains"  # a figure: links refused
+ECHOES: Final = "echoes"  # a figure: relevant pages put together from phrases of other sites
+REPEATED: Final = 0.3  # share of the relevant pages from which on these are worth a warning
 OF_ONE_SITE: Final = 12  # relevant pages from which on a single site is worth one
 WINDOW: Final = 60.0  # seconds; older marks say little about the next minute
 
@@ -65,7 +67,7 @@ class CrawlState:
 
     def warnings(self) -> list[str]:
         """Return what looks wrong of the whole crawl."""
-        names = "pages", "relevant_pages", "relevant_domains", BOUND
+        names = "pages", "relevant_pages", "relevant_domains", BOUND, ECHOES
         return list(warnings_of(*(int(self.sum(name)) for name in names)).values())
 
     def figures(self) -> dict[str, float]:
@@ -90,10 +92,13 @@ class CrawlState:
         return [_row(shard, self.shards.get(shard)) for shard in range(self.count or 1)]
 
 
-def warnings_of(pages: int, relevant: int, domains: int, bound: int = 0) -> dict[str, str]:
+def warnings_of(
+    pages: int, relevant: int, domains: int, bound: int = 0, echoes: int = 0
+) -> dict[str, str]:
     """Return what looks wrong of a crawl with so many pages, by what it is.
 
-    One with links `bound` by `allowed_domains` may be of one site.
+    One with links `bound` by `allowed_domains` may be of one site. Of the relevant pages, `echoes`
+    say again what other sites said.
     """
     found = {}
     if pages >= ENOUGH and relevant <= HARDLY * pages:
@@ -106,6 +111,11 @@ def warnings_of(pages: int, relevant: int, domains: int, bound: int = 0) -> dict
         found["one site"] = (
             f"All {relevant} relevant pages are of one site, which may not be the topic: give "
             f"seeds of other sites, or lower {typed('max_per_domain')}"
+        )
+    if relevant >= ENOUGH and echoes > REPEATED * relevant:
+        found["repeated"] = (
+            f"{echoes} of {relevant} relevant pages are put together from phrases of other sites, "
+            "as generated pages are; their links earn nothing"
         )
     return found
 

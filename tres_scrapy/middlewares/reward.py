@@ -92,6 +92,8 @@ class RewardMiddleware:
         """Export again the items that an interrupted crawl may not have exported."""
         if self._session.job is not None:
             for item in self._session.job.unexported:
+                if self._ends():
+                    return  # JOBDIR keeps it
                 yield item
         async for output in start:
             yield output

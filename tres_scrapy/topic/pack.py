@@ -96,6 +96,11 @@ class Judged(NamedTuple):
         return self.on_topic and not self.is_out
 
     @property
+    def earns(self) -> bool:
+        """Whether the page is relevant and says something of its own, so that it earns a reward."""
+        return self.relevant and not self.known.is_echo
+
+    @property
     def is_out(self) -> bool:
         """Whether the page cannot be relevant, whatever it is about."""
         out = self.is_copy or self.is_query or self.is_foreign
