@@ -32,7 +32,7 @@ from tres_scrapy.lab.simulation import World
 from tres_scrapy.lab.table import name_of
 
 RESULTS = Path(__file__).parent / "results"
-RIVALS = ("best_first", "breadth_first", "async", "ache", "seedfinder")
+RIVALS = ("best_first", "breadth_first", "ache", "seedfinder")
 DIAL = "tres"
 
 

@@ -117,7 +117,7 @@ def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit, match="1"):
         bench(
             "--policies",
-            "tres_svm",
+            "ache",
             "random",
             *SMALL,
             "--max",
@@ -129,10 +129,10 @@ def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         )
     said = capsys.readouterr()
     (failure,) = said.err.splitlines()
-    assert failure.startswith("synthetic-food-1-tres_svm-none-60 failed: TresError: ")
+    assert failure.startswith("synthetic-food-1-ache-none-60 failed: TresError: ")
     assert "1 run, see" in said.out
     assert "| Random | " in (tmp_path / "results.md").read_text()
-    trace = (tmp_path / "runs" / "synthetic-food-1-tres_svm-none-60.error").read_text()
+    trace = (tmp_path / "runs" / "synthetic-food-1-ache-none-60.error").read_text()
     assert "Traceback" in trace
 
 
@@ -203,10 +203,10 @@ def test_unreadable_documents_are_named(
 @pytest.mark.parametrize(
     ("options", "fit"),
     [
-        ([], {"tres": True, "tres_nh": False, "lookahead": False}),
-        (["--policies", "all"], {"tres": True, "tres_nh": True, "lookahead": False}),
+        ([], {"tres": True, "lookahead": False}),
+        (["--policies", "all"], {"tres": True, "lookahead": False}),
         (["--policies", "lookahead"], {"tres": False, "lookahead": True}),
-        (["--web", "corpus", "--data", "x"], {"tres_nh": False, "lookahead": True}),
+        (["--web", "corpus", "--data", "x"], {"tres": True, "lookahead": True}),
     ],
 )
 def test_policies_that_fit_the_web_are_compared(

@@ -28,7 +28,7 @@ ANSWERS = {
     ),
 }
 LINKED, REWARDED, BLIND, READER = (
-    POLICIES[name] for name in ("tres", "tres_async", "random", "ache")
+    POLICIES[name] for name in ("tres", "best_first", "random", "ache")
 )
 
 

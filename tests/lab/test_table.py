@@ -8,14 +8,12 @@ from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.result import Result, Run, Series
 from tres_scrapy.lab.table import (
     NAMES,
-    VARIANTS,
     cells_of,
     crawler_table,
     found_table,
     name_of,
     pareto_table,
     ratio_table,
-    variant_table,
 )
 
 
@@ -43,7 +41,6 @@ CELLS = cells_of(
         *[result("tres", 1, 600, 90, cap="5_2"), result("tres", 2, 600, 92, cap="5_2")],
         result("best_first", 1, 200, 50, cap="5_2", pages=500),
         *[result("tres", 1, 500, 5, topic="sports"), result("tres", 2, 500, 5, topic="sports")],
-        *[result("tres_nh", 1, 910, 900), result("tres_nh", 2, 910, 900)],
     ]
 )
 
@@ -61,17 +58,6 @@ def test_table_3_marks_the_best() -> None:
     ]
 
 
-def test_table_4_compares_variants_with_tres() -> None:
-    assert variant_table(CELLS) == [
-        "|  | food | sports |",
-        "| --- | --- | --- |",
-        "| TRES | 89.0 ± 1.4 / **1,100 ± 141** | **50.0 ± 0.0** / **5 ± 0** |",
-        "| TRES_NH | **91.0 ± 0.0** / 900 ± 0 |  |",
-        "| TRES_5_2 | **60.0 ± 0.0** / **91 ± 1** |  |",
-    ]
-    assert variant_table(cells_of([result("tres", 1, 1, 1)])) == []
-
-
 def test_oracle_ratio_needs_an_oracle() -> None:
     assert ratio_table(CELLS) == [
         "|  | food | sports |",
@@ -79,7 +65,6 @@ def test_oracle_ratio_needs_an_oracle() -> None:
         "| TRES | 0.890 ± 0.014 |  |",
         "| Random | 0.080 ± 0.014 |  |",
         "| Best-First | 0.700 ± 0.000 |  |",
-        "| TRES_NH | 0.910 ± 0.000 |  |",
     ]
     assert ratio_table(cells_of([result("tres", 1, 1, 1)])) == []
 
@@ -88,8 +73,7 @@ def test_pareto_table_names_the_advantage() -> None:
     assert pareto_table(CELLS) == [
         "| topic | MAX | dominated by TRES | not dominated |",
         "| --- | --- | --- | --- |",
-        "| food | none | Random | Best-First (domains 1,301.0 > 1,100.0), "
-        "TRES_NH (harvest 91.0 > 89.0) |",
+        "| food | none | Random | Best-First (domains 1,301.0 > 1,100.0) |",
         "| food | 5_2 | Best-First (n = 1) |  |",
     ]
     equals = cells_of([result("tres", 1, 5, 5), result("random", 1, 5, 5)])
@@ -195,4 +179,3 @@ def test_crawlers_have_paper_names(policy: str, cap: str, name: str) -> None:
 
 def test_every_policy_has_a_name() -> None:
     assert set(POLICIES) <= set(NAMES)
-    assert set(VARIANTS) <= set(POLICIES)

@@ -26,7 +26,6 @@ from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.benchmark import RUNS, check_runs, run_grid
 from tres_scrapy.lab.condition import TOPIC, Conditions
 from tres_scrapy.lab.grid import ALL, WEBS, grid_of, value_of
-from tres_scrapy.lab.table import VARIANTS
 from tres_scrapy.lab.webs.server import DATA, LABELS
 from tres_scrapy.url.message import TresError
 
@@ -92,7 +91,7 @@ def _list(name: str, metavar: str, about: str) -> Decorator:
 @_list(
     "policies",
     "NAME",
-    f"{', '.join(POLICIES)}, or {ALL} (default: all but {', '.join(VARIANTS)})",
+    f"{', '.join(POLICIES)}, or {ALL} (default: {ALL})",
 )
 @_list("max", "MAX", "most pages per domain: none, a number, or two like 5_2 (default: none 10)")
 @_list(

@@ -18,7 +18,6 @@ from tres_scrapy.lab.table import (
     pareto_table,
     ratio_table,
     topics_of,
-    variant_table,
 )
 from tres_scrapy.url.message import plural
 from tres_scrapy.url.whole_file import whole_file
@@ -121,7 +120,6 @@ def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
         "Pages asked for but not fetched count as irrelevant for bold, ratios and Pareto order.",
         crawler_table(cells),
     )
-    yield "Variants of TRES (Table 4)", "As above.", variant_table(cells)
     yield (
         "Relevant pages as a share of the oracle's",
         "Mean ± standard deviation over seeds and starts. The oracle knows the labels of the web "

@@ -12,7 +12,6 @@ from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.condition import TOPIC
 from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.result import Run, make_grid
-from tres_scrapy.lab.table import VARIANTS
 from tres_scrapy.url.message import TresError, plainly
 
 ALL: Final = "all"  # policies
@@ -35,8 +34,7 @@ def grid_of(
     """Return the runs that the options ask for; raise TresError if an option is not valid."""
     chosen = _each(policies)
     if not chosen or ALL in chosen:
-        left_out = () if chosen else VARIANTS
-        chosen = [name for name in POLICIES if name not in left_out and _fits(name, web)]
+        chosen = [name for name in POLICIES if _fits(name, web)]
     caps = [value_of("--max", text, Cap.parse) for text in _each(max or ["none", "10"])]
     numbers = seeds or (["1"] if starts else ["1", "2", "3"])
     return make_grid(

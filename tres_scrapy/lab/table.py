@@ -1,4 +1,4 @@
-"""The means of Tables 3 and 4 of the paper, over starts and seeds, and their Markdown tables."""
+"""The means of Table 3 of the paper, over starts and seeds, and their Markdown tables."""
 
 from __future__ import annotations
 
@@ -17,14 +17,10 @@ TRES: Final = "tres"
 ORACLE: Final = "oracle"
 LOOKAHEAD: Final = "lookahead"
 CEILINGS: Final = (ORACLE, LOOKAHEAD)  # they know the labels of the web
-VARIANTS: Final = ("tres_svm", "tres_nh", "tres_async", "synchronous")  # Table 4
 NAMES: Final = {
     "tres": "TRES",
     "tree_random": "Tree-Random",
     "random": "Random",
-    "synchronous": "Synchronous",
-    "tres_async": "TRES_Async",
-    "async": "Async",
     "ache": "ACHE",
     "seedfinder": "SeedFinder",
     "shark_search": "Shark-Search",
@@ -33,8 +29,6 @@ NAMES: Final = {
     "breadth_first": "Breadth-First",
     "oracle": "Oracle",
     "lookahead": "Lookahead",
-    "tres_svm": "TRES_SVM",
-    "tres_nh": "TRES_NH",
 }  # as in the papers
 COUNTS: Final = (100, 200, 400)  # fetches after which the relevant pages are counted
 
@@ -169,14 +163,19 @@ def name_of(policy: str, cap: str = "none") -> str:
 
 
 def crawler_table(cells: Cells) -> list[str]:
-    """Return Table 3: harvest rate and relevant domains of every crawler but the variants."""
-    return _score_table(cells, [name for name in policies_of(cells) if name not in VARIANTS])
+    """Return Table 3: harvest rate and relevant domains of every crawler."""
 
+    def text(key: Key) -> str:
+        if key not in cells:
+            return ""
+        trials = _trials(cells, key)
+        keys = [key._replace(policy=name) for name in policies if name not in CEILINGS]
+        found = [cells[each] for each in keys if each in cells]
+        rivals = [each for each in found if each.trials == trials]
+        return _score(cells[key], [] if key.policy in CEILINGS else rivals, trials)
 
-def variant_table(cells: Cells) -> list[str]:
-    """Return Table 4: TRES and its variants; [] without variants."""
-    variants = [name for name in policies_of(cells) if name in VARIANTS]
-    return _score_table(cells, [TRES, *variants]) if variants else []
+    policies = policies_of(cells)
+    return _table(["", *topics_of(cells)], _rows(cells, policies, text))
 
 
 def ratio_table(cells: Cells) -> list[str]:
@@ -244,19 +243,6 @@ def _range(values: Sequence[int] | Sequence[float], digits: int) -> str:
     ends = (min(values), max(values))
     low, high = (f"{end}" if isinstance(end, int) else f"{end:.{digits}f}" for end in ends)
     return low if low == high else f"{statistics.fmean(values):.{digits}f} ({low} to {high})"
-
-
-def _score_table(cells: Cells, policies: Sequence[str]) -> list[str]:
-    def text(key: Key) -> str:
-        if key not in cells:
-            return ""
-        trials = _trials(cells, key)
-        keys = [key._replace(policy=name) for name in policies if name not in CEILINGS]
-        found = [cells[each] for each in keys if each in cells]
-        rivals = [each for each in found if each.trials == trials]
-        return _score(cells[key], [] if key.policy in CEILINGS else rivals, trials)
-
-    return _table(["", *topics_of(cells)], _rows(cells, policies, text))
 
 
 def _score(cell: Cell, rivals: Sequence[Cell], trials: Trials) -> str:

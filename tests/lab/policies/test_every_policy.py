@@ -33,7 +33,6 @@ def setup(seed=0):
         seed,
         learning=LearningOptions(exploration_steps=10),
         keywords=("cheese",),
-        similarity=lambda texts: np.linspace(0, 1, len(texts), dtype=np.float32),
         search="http://search.test/?q={query}",
         labels=lambda urls: [is_relevant(url) for url in urls],
         graph=Graph(URLS, LINKS, [is_relevant(url) for url in URLS]),
@@ -137,7 +136,7 @@ def test_same_seed_makes_the_same_choices(name):
 
 
 # SeedFinder queries its engine first: test_seedfinder.py tests its busy hosts
-@pytest.mark.parametrize("name", ["tree_random", "random", "synchronous", "tres_async"])
+@pytest.mark.parametrize("name", ["tree_random", "random"])
 def test_other_seed_other_order(name):
     assert crawl_all(name, seed=1) != whole_crawl(name)
 
@@ -181,33 +180,6 @@ def test_oracle_prefers_relevant_pages():
     others = [is_relevant(url) for url in whole_crawl("random")]
     assert order.index(False) >= 8
     assert np.mean(order[:20]) > 2 * np.mean(others[:20])
-
-
-def test_synchronous_takes_highest_q():
-    store = SampleStore(DomainLedger())
-    policy = make_policy(
-        "synchronous",
-        store,
-        RivalInputs(learning=LearningOptions(exploration_steps=0, breadth=0, ucb=0.0)),
-    )
-    actions = np.random.default_rng(0).random((30, 3)).astype(np.float32)
-    rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(30)], [""] * 30, actions))
-    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
-    q_values = policy.value(store.features(rows))
-    assert [policy.select().row for _ in rows] == np.argsort(-q_values, kind="stable").tolist()
-
-
-def test_asynchronous_scores_once():
-    """P 3.6.1: the Q of a link is never refreshed."""
-    store = SampleStore(DomainLedger())
-    policy = make_policy(
-        "tres_async", store, RivalInputs(learning=LearningOptions(exploration_steps=0))
-    )
-    rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(9)], [""] * 9, np.eye(9, 3)))
-    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
-    while policy.select() is not None:
-        pass
-    assert policy.figures()["q_evaluations"] == len(rows)
 
 
 def test_queue_frees_one_host_sample():
@@ -258,10 +230,9 @@ def test_resumable_policies_are_known(policy):
     setup = RivalInputs(
         labels=lambda urls: [],
         graph=Graph([], [], []),
-        similarity=lambda texts: [],
         search="http://s/?{query}",
         keywords=("cheese",),
     )
     store = SampleStore(DomainLedger())
     resumable = make_policy(policy, store, setup).is_resumable
-    assert resumable == (policy in {"tres", "tres_nh", "tres_svm", "tree_random", "random"})
+    assert resumable == (policy in {"tres", "tree_random", "random"})
