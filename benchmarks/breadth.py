@@ -24,10 +24,10 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from plot_style import COLOURS, MARKERS, NO_METADATA, STYLE
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.comparison_plot import COLOURS, MARKERS, NO_METADATA, STYLE
 from tres_scrapy.lab.simulation import World
 from tres_scrapy.lab.table import name_of
 

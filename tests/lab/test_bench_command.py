@@ -14,8 +14,7 @@ from archived import answered
 from conftest import PROJECT, TRES, command, running
 
 from tres_scrapy.export.warc import exchange_records, info_record, note_record
-from tres_scrapy.lab import comparison_plot as plot
-from tres_scrapy.lab.condition import Conditions
+from tres_scrapy.lab import comparison
 from tres_scrapy.lab.result import Run, read_results
 
 SMALL = ["--seeds", 1, "--pages", 60, "--jobs", 1]
@@ -65,29 +64,6 @@ def test_preset_applies_to_every_run(tmp_path: Path) -> None:
     assert (used["preset"], used["gamma"], used["ucb"]) == ("('paper',)", "0.9", "0.0")
     with pytest.raises(SystemExit, match=r"have the settings .* give another --output"):
         bench(*arguments, "-s", "TRES_GAMMA=0.9")
-
-
-@pytest.mark.parametrize(
-    ("given", "requests"),
-    [
-        ((), "16"),
-        (("-s", "TRES_PRESET=paper"), "1"),
-        (("-s", "TRES_PRESET=paper", "-s", "CONCURRENT_REQUESTS=4"), "4"),
-    ],
-)
-def test_served_runs_follow_the_preset(
-    monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], requests: str
-) -> None:
-    found: list[str] = []
-
-    def keep(runs: list[Run], jobs: int, conditions: Conditions, output: Path) -> int:
-        found.extend(conditions.settings_of(run)["CONCURRENT_REQUESTS"] for run in runs)
-        return 0
-
-    monkeypatch.setattr("tres_scrapy.cli.bench.run_grid", keep)
-    with pytest.raises(SystemExit, match="0"):
-        bench("--http", "--policies", "tres", *SMALL, "--max", "none", *given)
-    assert found == [requests]
 
 
 @pytest.mark.usefixtures("loaded_python")
@@ -155,7 +131,7 @@ def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["-s", "TRES_GAMMA=2"], "TRES_GAMMA"),
         (["-s", "TRES_GAMA=0"], "did you mean TRES_GAMMA"),
         (["-s", "TRES_POLICY=tres"], "TRES_POLICY is not for a benchmark: use --policies"),
-        (["-s", "DOWNLOAD_DELAY=1"], "DOWNLOAD_DELAY changes nothing without --http"),
+        (["-s", "DOWNLOAD_DELAY=1"], "DOWNLOAD_DELAY changes nothing in one process: remove it"),
     ],
 )
 def test_bench_error_is_one_line(
@@ -168,8 +144,8 @@ def test_bench_error_is_one_line(
 
 
 def test_other_settings_are_not_mixed(tmp_path: Path) -> None:
-    (tmp_path / "conditions.json").write_text('{"web": "synthetic", "mode": "HTTP"}')
-    with pytest.raises(SystemExit, match=r"have the mode 'HTTP', .* give another --output"):
+    (tmp_path / "conditions.json").write_text('{"web": "corpus"}')
+    with pytest.raises(SystemExit, match=r"have the web 'corpus', .* give another --output"):
         bench("--policies", "random", *SMALL, "--output", tmp_path)
 
 
@@ -315,10 +291,10 @@ def test_unwritable_report_keeps_the_old(tmp_path: Path, monkeypatch: pytest.Mon
         bench(*arguments)
     before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
 
-    def full(text: str) -> bytes:
+    def full(path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(plot, "_svg", full)
+    monkeypatch.setattr(comparison, "whole_file", full)
     with pytest.raises(SystemExit, match=f"the report in {tmp_path} cannot be written: .*no space"):
         bench(*arguments)
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before

@@ -1,4 +1,4 @@
-"""The report of a benchmark: a CSV file of all runs, and a page with tables and plots."""
+"""The report of a benchmark: a CSV file of all runs, and a page with tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 
-from tres_scrapy.lab.comparison_plot import Picture, draw
 from tres_scrapy.lab.result import UNSEEDED, Result
 from tres_scrapy.lab.table import (
     COUNTS,
@@ -26,12 +25,12 @@ CSV = "results.csv"
 PAGE = "results.md"
 COLUMNS = (
     f"{CSV} has one line per run. `pages` is the number of pages fetched of the `pages_asked`. "
-    "`fetches` also counts redirects, failures and retries (over HTTP only), but not robots.txt. "
-    "`exhausted` is 1 if links ran out. `seconds` is processor time, or clock time over HTTP. "
+    "`fetches` also counts redirects and failures, but not robots.txt. "
+    "`exhausted` is 1 if links ran out. `seconds` is processor time. "
     "`start` has the URLs that a run started from; it is empty where the web "
     f"chose them. `found_{COUNTS[0]}` is the number of relevant pages that the first {COUNTS[0]} "
     "fetches found. `area` is the area under the curve of relevant pages over the first "
-    "`pages_asked` fetches. Table and figure numbers are those of the paper (Kontogiannis et al., "
+    "`pages_asked` fetches. Table numbers are those of the paper (Kontogiannis et al., "
     "Tree-based Focused Web Crawling with Reinforcement Learning)."
 )
 
@@ -45,9 +44,9 @@ FOUND = (
 
 
 def write_report(directory: Path, results: Sequence[Result], conditions: str) -> Path:
-    """Write results.csv, the plots and results.md, and return the path of the page.
+    """Write results.csv and results.md, and return the path of the page.
 
-    Each table or plot shows crawls of one length only.
+    Each table shows crawls of one length only.
     """
     results = sorted(results, key=lambda result: result.run)
     write_rows(directory / CSV, results)
@@ -56,7 +55,7 @@ def write_report(directory: Path, results: Sequence[Result], conditions: str) ->
     lines = ["# Every policy on the same web", "", f"{conditions}{by}.", "", COLUMNS, ""]
     for pages in sorted({result.run.pages for result in results}):
         chosen = [result for result in results if result.run.pages == pages]
-        lines += _section(pages, chosen, draw(directory, chosen, f"_{pages}"))
+        lines += _section(pages, chosen)
     path = directory / PAGE
     with whole_file(path) as file:
         file.write("\n".join(lines).encode())
@@ -97,7 +96,7 @@ def _row(result: Result) -> dict[str, object]:
     }
 
 
-def _section(pages: int, results: Sequence[Result], pictures: Sequence[Picture]) -> Iterator[str]:
+def _section(pages: int, results: Sequence[Result]) -> Iterator[str]:
     """Yield the lines of the section on crawls of one length."""
     seeds = sorted({result.run.seed for result in results})
     starts = len({result.run.start for result in results} - {""})
@@ -106,8 +105,6 @@ def _section(pages: int, results: Sequence[Result], pictures: Sequence[Picture])
     for title, text, lines in (*_tables(cells_of(results)), *found_tables(pages, results)):
         if lines:
             yield from (f"### {title}", "", text, "", *lines, "")
-    for picture in pictures:
-        yield from (f"![{picture.caption}]({picture.name})", "", f"{picture.caption}.", "")
 
 
 def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:

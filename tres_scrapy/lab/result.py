@@ -70,8 +70,8 @@ class Series:
 class Result:
     """The result of a crawl, counted by the web; `exhausted` is whether links ran out.
 
-    `fetches` excludes robots.txt. `seconds` is processor time in one process, clock time over
-    HTTP. `code` is the version of the code that crawled, "" if unknown.
+    `fetches` excludes robots.txt. `seconds` is processor time. `code` is the
+    version of the code that crawled, "" if unknown.
     """
 
     run: Run
