@@ -93,7 +93,7 @@ def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit, match="1"):
         bench(
             "--policies",
-            "ache",
+            "rivals:ACHE",
             "random",
             *SMALL,
             "--max",
@@ -105,10 +105,10 @@ def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         )
     said = capsys.readouterr()
     (failure,) = said.err.splitlines()
-    assert failure.startswith("synthetic-food-1-ache-none-60 failed: TresError: ")
+    assert failure.startswith("synthetic-food-1-rivals.ACHE-none-60 failed: TresError: ")
     assert "1 run, see" in said.out
     assert "| Random | " in (tmp_path / "results.md").read_text()
-    trace = (tmp_path / "runs" / "synthetic-food-1-ache-none-60.error").read_text()
+    trace = (tmp_path / "runs" / "synthetic-food-1-rivals.ACHE-none-60.error").read_text()
     assert "Traceback" in trace
 
 

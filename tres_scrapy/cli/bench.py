@@ -47,7 +47,7 @@ TAKEN: Final = {  # settings that differ between the runs, and the option that l
 EXAMPLES: Final = """\
 Examples:
   tres bench                               a first try, takes minutes
-  tres bench --policies tres ache oracle --max none 10 --pages 5000
+  tres bench --policies tres best_first oracle --max none 10 --pages 5000
   tres bench --policies all --topics food sports hardware --max none 100 10 5 5_2
   tres bench --policies tres -s TRES_GAMMA=0.9 --output gamma/
   tres bench --web corpus --data wiki.jsonl.xz --pages 400 --output wiki/
@@ -88,7 +88,7 @@ def _list(name: str, metavar: str, about: str) -> Decorator:
 @_list(
     "policies",
     "NAME",
-    f"{', '.join(POLICIES)}, or {ALL} (default: {ALL})",
+    f"{', '.join(POLICIES)}, {ALL} of these (the default), or MODULE:NAME of another",
 )
 @_list("max", "MAX", "most pages per domain: none, a number, or two like 5_2 (default: none 10)")
 @_list(

@@ -30,7 +30,7 @@ PURPOSES: Final = {
     "parquet": "feeds in Parquet",
     "render": "pages that scripts build",
     "scrapyd": "sending the project to scrapyd",
-    "train": "tres train, tres vectors, policy ache",
+    "train": "tres train, tres vectors",
 }
 
 

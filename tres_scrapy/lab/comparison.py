@@ -10,12 +10,9 @@ from pathlib import Path
 from tres_scrapy.lab.result import UNSEEDED, Result
 from tres_scrapy.lab.table import (
     COUNTS,
-    Cells,
     cells_of,
     crawler_table,
     found_table,
-    pareto_table,
-    ratio_table,
     topics_of,
 )
 from tres_scrapy.url.message import plural
@@ -34,6 +31,12 @@ COLUMNS = (
     "Tree-based Focused Web Crawling with Reinforcement Learning)."
 )
 
+SCORES = (
+    "Mean ± standard deviation over seeds and starts, counted by the web. The best crawler for "
+    "each MAX is bold (no oracle, no lookahead). n: the number of runs, if other crawlers "
+    "have more; such rows are never bold. †: links ran out after that many pages. Pages asked for "
+    "but not fetched count as irrelevant for bold."
+)
 FOUND = (
     "Mean, lowest and highest of the runs, which differ in start and seed. A fetch is any request "
     "but that for a robots.txt: a dead link or a redirect counts. The column of pages counts only "
@@ -102,33 +105,11 @@ def _section(pages: int, results: Sequence[Result]) -> Iterator[str]:
     starts = len({result.run.start for result in results} - {""})
     of_starts = f"{starts} {plural(starts, 'start')}, " if starts else ""
     yield from (f"## T = {pages:,} pages, {of_starts}seeds {', '.join(map(str, seeds))}", "")
-    for title, text, lines in (*_tables(cells_of(results)), *found_tables(pages, results)):
+    scores = crawler_table(cells_of(results))
+    first = "Harvest rate in % / relevant domains (Table 3)", SCORES, scores
+    for title, text, lines in (first, *found_tables(pages, results)):
         if lines:
             yield from (f"### {title}", "", text, "", *lines, "")
-
-
-def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield title, explanation and lines of each table; no lines without data."""
-    yield (
-        "Harvest rate in % / relevant domains (Table 3)",
-        "Mean ± standard deviation over seeds and starts, counted by the web. The best crawler "
-        "for each MAX is bold (oracle and lookahead are excluded). n: the number of runs, if other "
-        "crawlers have more; such rows are never bold. †: links ran out after that many pages. "
-        "Pages asked for but not fetched count as irrelevant for bold, ratios and Pareto order.",
-        crawler_table(cells),
-    )
-    yield (
-        "Relevant pages as a share of the oracle's",
-        "Mean ± standard deviation over seeds and starts. The oracle knows the labels of the web "
-        "and looks one link ahead.",
-        ratio_table(cells),
-    )
-    yield (
-        "Pareto",
-        "TRES dominates a crawler if TRES is at least as good in both mean harvest rate and mean "
-        "domains, and better in one, on the seeds and starts that both have (Figure 3).",
-        pareto_table(cells),
-    )
 
 
 def found_tables(pages: int, results: Sequence[Result]) -> Iterator[tuple[str, str, list[str]]]:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import identifier, one_of, seeds, whole
-from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.crawl.registry import POLICIES, kind_of
 from tres_scrapy.lab.condition import TOPIC
 from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.result import Run, make_grid
@@ -41,7 +41,7 @@ def grid_of(
         value_of("--web", web, one_of(*WEBS)),
         value_of("--pages", pages, whole(1)),
         topics=[value_of("--topics", text, identifier) for text in _each(topics or ["food"])],
-        policies=[value_of("--policies", text, one_of(*POLICIES)) for text in chosen],
+        policies=[value_of("--policies", text, _policy) for text in chosen],
         caps=["none" if cap is None else str(cap) for cap in caps],
         seeds=[value_of("--seeds", text, whole(0, 2**31 - 1)) for text in _each(numbers)],
         starts=lambda topic: list(_starts(starts, topic)) or [""],
@@ -69,6 +69,14 @@ def _lines(path: Path) -> list[str]:
     if not found:
         raise TresError("must hold at least one start")
     return found
+
+
+def _policy(text: str) -> str:
+    """Return the name of a policy; raise ValueError if there is none."""
+    if ":" in text:
+        kind_of(text)
+        return text
+    return one_of(*POLICIES)(text)
 
 
 def _fits(policy: str, web: str) -> bool:

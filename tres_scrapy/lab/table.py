@@ -21,10 +21,6 @@ NAMES: Final = {
     "tres": "TRES",
     "tree_random": "Tree-Random",
     "random": "Random",
-    "ache": "ACHE",
-    "seedfinder": "SeedFinder",
-    "shark_search": "Shark-Search",
-    "opic": "OPIC",
     "best_first": "Best-First",
     "breadth_first": "Breadth-First",
     "oracle": "Oracle",
@@ -90,22 +86,6 @@ class Cell:
         """The numbers of pages of the crawls in which links ran out."""
         return [result.pages for result in self.results if result.exhausted]
 
-    def dominates(self, other: Cell) -> bool:
-        """Return whether both means are at least the other's, and one is higher (Pareto).
-
-        The means are over the starts and seeds that both have.
-        """
-        cell, other = self.beside(other), other.beside(self)
-        mine, theirs = (cell.reach, cell.domains.mean), (other.reach, other.domains.mean)
-        return mine != theirs and mine[0] >= theirs[0] and mine[1] >= theirs[1]
-
-    def beside(self, other: Cell) -> Cell:
-        """Return the results of the starts and seeds that both have, or all results."""
-        trials = other.trials
-        return Cell(
-            tuple(each for each in self.results if each.run.trial in trials) or self.results
-        )
-
     def shares(
         self, other: Cell, count: Callable[[Result], int] = lambda result: result.relevant
     ) -> list[float]:
@@ -158,7 +138,7 @@ def _tightness(text: str) -> tuple[int, ...]:
 
 def name_of(policy: str, cap: str = "none") -> str:
     """Return the name of a crawler with its MAX, such as TRES_10."""
-    name = NAMES.get(policy, policy)
+    name = NAMES.get(policy, policy.rpartition(":")[2])
     return name if cap == "none" else f"{name}_{cap}"
 
 
@@ -176,37 +156,6 @@ def crawler_table(cells: Cells) -> list[str]:
 
     policies = policies_of(cells)
     return _table(["", *topics_of(cells)], _rows(cells, policies, text))
-
-
-def ratio_table(cells: Cells) -> list[str]:
-    """Return the relevant pages as a share of the oracle's; [] without an oracle."""
-
-    def text(key: Key) -> str:
-        oracle = cells.get(key._replace(policy=ORACLE))
-        shares = cells[key].shares(oracle) if oracle and key in cells else []
-        return _spread(Spread.of(shares), 3) + _few(shares, _trials(cells, key)) if shares else ""
-
-    policies = [policy for policy in policies_of(cells) if policy != ORACLE]
-    if len(policies) == len(policies_of(cells)):
-        return []
-    return _table(["", *topics_of(cells)], _rows(cells, policies, text))
-
-
-def pareto_table(cells: Cells) -> list[str]:
-    """Return the crawlers that TRES dominates, and where the others are better."""
-    rows = []
-    for topic, cap in product(topics_of(cells), caps_of(cells)):
-        tres, rivals = cells.get(Key(topic, TRES, cap)), _rivals(cells, topic, cap)
-        if tres is not None and rivals:
-            beaten, others = [], []
-            for rival, cell in rivals.items():
-                name = rival + _few(cell.beside(tres).results, tres.trials | cell.trials)
-                if tres.dominates(cell):
-                    beaten.append(name)
-                else:
-                    others.append(f"{name} ({_advantage(cell, tres)})")
-            rows.append([topic, cap, ", ".join(beaten), ", ".join(others)])
-    return _table(["topic", "MAX", "dominated by TRES", "not dominated"], rows) if rows else []
 
 
 def found_table(cells: Cells, topic: str, pages: int) -> list[str]:
@@ -273,23 +222,6 @@ def _trials(cells: Cells, key: Key) -> Trials:
 def _few(values: Sequence[object], trials: Trials) -> str:
     """Return the number of runs, or "" if no other crawler has more."""
     return "" if len(values) == len(trials) else f" (n = {len(values)})"
-
-
-def _rivals(cells: Cells, topic: str, cap: str) -> dict[str, Cell]:
-    """Return the crawlers that TRES is compared with, by name."""
-    keys = (Key(topic, name, cap) for name in policies_of(cells) if name not in {TRES, *CEILINGS})
-    return {name_of(key.policy): cells[key] for key in keys if key in cells}
-
-
-def _advantage(cell: Cell, tres: Cell) -> str:
-    """Return where a crawler is better than TRES on the starts and seeds that both have."""
-    cell, tres = cell.beside(tres), tres.beside(cell)
-    pairs = {
-        "harvest": (cell.reach, tres.reach, "{:.1f} > {:.1f}"),
-        "domains": (cell.domains.mean, tres.domains.mean, "{:,.1f} > {:,.1f}"),
-    }
-    ahead = [f"{name} {form.format(a, b)}" for name, (a, b, form) in pairs.items() if a > b]
-    return ", ".join(ahead) or "the same"
 
 
 def _rows(cells: Cells, policies: Sequence[str], text: Callable[[Key], str]) -> Iterator[list[str]]:

@@ -1,5 +1,6 @@
 """What holds for every policy, and how the simple policies differ."""
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judged import judged
+from rivals import RIVALS
+from rivals.inputs import SearchInputs
 
 from tres_scrapy.agent.policy import Experience
 from tres_scrapy.config.learning import LearningOptions
@@ -25,11 +28,17 @@ from tres_scrapy.lab.webs.graph import Graph
 HOSTS, PAGES_OF_HOST = 8, 8
 URLS = [f"http://h{host}.test/{number}" for host in range(HOSTS) for number in range(PAGES_OF_HOST)]
 LINKS = np.random.default_rng(6).integers(len(URLS), size=(200, 2))  # not those of the crawls
+EVERY = (*POLICIES, *RIVALS)
 pytestmark = pytest.mark.slow  # a crawl of each policy in each test
 
 
+@dataclass(frozen=True)
+class Inputs(SearchInputs, RivalInputs):
+    """The inputs of all policies."""
+
+
 def setup(seed=0):
-    return RivalInputs(
+    return Inputs(
         seed,
         learning=LearningOptions(exploration_steps=10),
         keywords=("cheese",),
@@ -77,13 +86,13 @@ def go_on(crawl, busy=lambda store: ()):
     return [url for url in order if "search" not in url]
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_every_url_is_fetched_once(name):
     order = whole_crawl(name)
     assert len(order) == len(set(order)) == HOSTS * PAGES_OF_HOST
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_cap_holds_for_every_policy(name):
     order = crawl_all(name, cap=Cap(3, 3))
     domains = [url.split("/")[2] for url in order]
@@ -91,7 +100,7 @@ def test_cap_holds_for_every_policy(name):
     assert len(order) == 3 * HOSTS
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_raised_max_returns_samples(name):
     crawl = crawl_of(name, cap=Cap(2, 2))
     first = go_on(crawl)
@@ -107,7 +116,7 @@ def test_raised_max_returns_samples(name):
     assert crawl.store.pending == 0
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_lowered_max_holds_at_once(name):
     crawl = crawl_of(name)
     booked = crawl.next().row
@@ -120,7 +129,7 @@ def test_lowered_max_holds_at_once(name):
     assert sum(url.startswith("http://h1.test/") for url in order) == 1
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_links_of_a_sitemap_are_chosen(name):
     crawl = crawl_of(name)
     seed = crawl.next().row
@@ -130,7 +139,7 @@ def test_links_of_a_sitemap_are_chosen(name):
     assert set(urls) <= set(go_on(crawl))
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_same_seed_makes_the_same_choices(name):
     assert crawl_all(name) == whole_crawl(name)
 
@@ -141,7 +150,7 @@ def test_other_seed_other_order(name):
     assert crawl_all(name, seed=1) != whole_crawl(name)
 
 
-@pytest.mark.parametrize("name", [name for name in POLICIES if name != "seedfinder"])
+@pytest.mark.parametrize("name", [name for name in EVERY if name != "rivals:SEEDFINDER"])
 def test_busy_hosts_come_back(name):
     store = SampleStore(DomainLedger())
     policy = make_policy(name, store, setup())
@@ -225,14 +234,7 @@ def test_queue_drains_best_first():
     assert queue.pop() is None
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", EVERY)
 def test_resumable_policies_are_known(policy):
-    setup = RivalInputs(
-        labels=lambda urls: [],
-        graph=Graph([], [], []),
-        search="http://s/?{query}",
-        keywords=("cheese",),
-    )
-    store = SampleStore(DomainLedger())
-    resumable = make_policy(policy, store, setup).is_resumable
+    resumable = make_policy(policy, SampleStore(DomainLedger()), setup()).is_resumable
     assert resumable == (policy in {"tres", "tree_random", "random"})

@@ -9,7 +9,6 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.typed import typed
 from tres_scrapy.lab.webs.graph import Graph, read_graph
-from tres_scrapy.lab.webs.search import SEARCH
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import FiniteWeb, Web
 from tres_scrapy.topic.pack import Pack
@@ -22,31 +21,12 @@ Labels = Callable[[Sequence[str]], list[bool]]
 class RivalInputs(PolicyInputs):
     """The arguments of a policy that TRES is compared with.
 
-    `keywords` are those of the topic; for a search engine, the name of the topic comes first.
-    `search` is the URL of a search engine with {query} in it. `labels` returns the true label of
-    each URL. `graph` holds the pages of an offline web and the links between them.
+    `labels` returns the true label of each URL. `graph` holds the pages of an offline web and the
+    links between them.
     """
 
-    keywords: Sequence[str] = ()
-    search: str | None = None
     labels: Labels | None = None
     graph: Graph | None = None
-
-
-def with_search(
-    setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
-) -> RivalInputs:
-    """Add the search engine, that of the offline web if the user gives none, and keywords."""
-    search = config.search_url or (SEARCH if config.web.kind else None)
-    keywords = (" ".join(config.topics), *pack.given)
-    return RivalInputs(**vars(setup), search=search, keywords=keywords)
-
-
-def with_keywords(
-    setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
-) -> RivalInputs:
-    """Add the keywords of the pack, as the user gave them."""
-    return RivalInputs(**vars(setup), keywords=pack.given)
 
 
 def with_labels(
