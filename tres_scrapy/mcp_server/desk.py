@@ -156,7 +156,7 @@ class Desk:
 
     def _asked(self, name: str) -> tuple[TopicFolder, list[dict[str, Any]]]:
         folder = find_folder(self.workplace.job(name))
-        known, _ = read_answers(folder.answers)
+        known = read_answers(folder.answers)
         return folder, [each for each in folder.read_questions() if each["url"] not in known]
 
 
