@@ -4,8 +4,7 @@ import pytest
 from farmed_run import crawl_of, farmed, honest, one_site, steps
 
 from tres_scrapy.config.limit import Cap
-from tres_scrapy.crawl.share import CAP, HUB, LEAST, SCOPE, SEED, STEPS, Shares
-from tres_scrapy.frontier.body import SiteLinks
+from tres_scrapy.crawl.share import CAP, HUB, LEAST, SCOPE, SEED, Shares
 
 
 def shares_of(crawl, links):
@@ -92,12 +91,20 @@ def test_large_site_with_few_links_is_a_surprise():
     assert (holder.site, holder.sites, holder.linkers, holder.reason) == ("large.test", 1, 1, "")
 
 
-def test_long_chain_of_sites_takes_few_steps(monkeypatch):
+def test_long_chain_of_sites_is_one_body():
     def links(url, random):
         number = int(url.partition("chain")[2].partition(".")[0] or 0)
         return [f"http://chain{number + 1}.test/"] if number < 100 else [url + "x" for _ in "1"]
 
-    counted, doors = [], SiteLinks.doors
-    monkeypatch.setattr(SiteLinks, "doors", lambda *args: counted.append(1) or doors(*args))
-    assert shares_of(crawl_of(600), links).holder is not None
-    assert 2 < len(counted) <= STEPS + 1
+    holder = shares_of(crawl_of(600), links).holder
+    assert (holder.site, holder.sites) == ("chain100.test", 1)
+    holder = shares_of(crawl_of(600, Cap(5, 5)), honest_chain).holder
+    assert holder.sites > 90
+
+
+def honest_chain(url, random):
+    """Return links to the next site of a chain, which begins at one honest site."""
+    number = int(url.partition("chain")[2].partition(".")[0] or 0)
+    if "chain" in url:
+        return [f"http://chain{number + 1}.test/{page}" for page in "ab"]
+    return ["http://chain0.test/"] if url.startswith("http://honest3.") else honest(url, random)
