@@ -32,7 +32,7 @@ def crawls(draw):
     pages = draw(st.lists(st.integers(0, 300), min_size=DOMAINS, max_size=DOMAINS))
     stale = [draw(st.integers(0, count)) for count in pages]
     words = [[draw(st.integers(0, 10 * count)) for count in pages] for _ in range(2)]
-    said = Said(*(np.array(each, "i4") for each in (pages, stale, *words)))
+    said = Said(*(np.array(each, "i4") for each in (pages, pages, stale, *words)))
     finders = [NO_PARENT, *(draw(st.integers(NO_PARENT, n - 1)) for n in range(1, DOMAINS))]
     number = st.integers(0, DOMAINS - 1)
     links = draw(st.sets(st.tuples(number, number).filter(lambda pair: pair[0] != pair[1])))
@@ -65,7 +65,7 @@ def test_trust_is_the_walk_from_the_seeds(crawl):
 @given(crawls())
 def test_excess_is_that_of_the_bodies_around(crawl):
     said, bodies = crawl
-    pages, stale, new, expected = said
+    pages, _, stale, new, expected = said
     is_seed = np.isin(np.arange(DOMAINS), bodies.seeds)
     trust = trust_of(is_seed, bodies.links)
     total = max(pages.sum(), LEAST)
@@ -93,7 +93,7 @@ def test_excess_is_that_of_the_bodies_around(crawl):
         for domain in range(DOMAINS)
         if any(pages[body] <= FEW and staleness(body) > 0 for body in around(domain))
     ]
-    for domain, excess in enumerate(excess_of(said, bodies)):
+    for domain, excess in enumerate(excess_of(said, bodies, pages).of_domains(bodies)):
         most = beyond(small, CREDIT_TOGETHER) if domain in small else 0.0
         for body in around(domain):
             most = max(most, beyond(inside(body), CREDIT) * staleness(body))

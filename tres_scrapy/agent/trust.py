@@ -14,7 +14,7 @@ domains of few pages count together, for a farm may have any number of them.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,8 @@ class Trust:
             return np.zeros(len(rows), dtype=np.float32)
         said = store.ledger.said
         if (pages := said.pages.sum()) >= self._due:
-            self._excess = excess_of(said, Bodies.of(store))
+            bodies = Bodies.of(store)
+            self._excess = excess_of(said, bodies, said.pages).of_domains(bodies)
             self._due = int(pages * GROWTH) + WAIT
         excess = np.zeros(len(rows), dtype=np.float32)
         places, sources = np.arange(len(rows)), rows
@@ -73,21 +74,30 @@ class Trust:
         return excess
 
 
-def excess_of(said: Said, bodies: Bodies) -> Shares:
-    """Return the share of the pages of domains [N] that is beyond what they may take.
+class Excess(NamedTuple):
+    """Which share of their pages is beyond what bodies [N] may have."""
 
-    It is the highest of the bodies that a domain is in.
-    """
-    is_seed = np.isin(np.arange(len(said.pages)), bodies.seeds)
+    of_bodies: Shares
+    is_small: NDArray[np.bool_]  # stale domains of few pages [N],
+    together: float  # and the share of their pages that is beyond
+
+    def of_domains(self, bodies: Bodies) -> Shares:
+        """Return the highest of the bodies that each domain [N] is in, and of small ones."""
+        return bodies.inherited(np.maximum(self.of_bodies, self.is_small * self.together))
+
+
+def excess_of(said: Said, bodies: Bodies, pages: NDArray[np.integer]) -> Excess:
+    """Return what is beyond the trust, of `pages` [N] of domains: all pages or the last ones."""
+    is_seed = np.isin(np.arange(len(pages)), bodies.seeds)
     trust = trust_of(is_seed, bodies.links)
-    total = max(int(said.pages.sum()), LEAST)
-    whole = Said(*map(bodies.sums, said))
-    staleness = np.where(is_seed, 0, staleness_of(whole))
-    excess = _beyond(whole.pages / total, CREDIT * bodies.sums(trust)) * staleness
+    total = max(int(pages.sum()), LEAST)
+    staleness = np.where(is_seed, 0, staleness_of(Said(*map(bodies.sums, said))))
+    shares = bodies.sums(pages) / total
     is_small = bodies.inherited((said.pages <= FEW) & (staleness > 0))
-    share = np.array([said.pages[is_small].sum() / total])
+    share = np.array([pages[is_small].sum() / total])
     together = _beyond(share, CREDIT_TOGETHER * trust[is_small].sum())
-    return bodies.inherited(np.maximum(excess, is_small * together))
+    of_bodies = _beyond(shares, CREDIT * bodies.sums(trust)) * staleness
+    return Excess(of_bodies, is_small, float(together[0]))
 
 
 def staleness_of(bodies: Said) -> Shares:

@@ -1,4 +1,8 @@
-"""How the pages of a crawl are shared among sites and bodies of sites."""
+"""How the pages of a crawl are shared among sites and bodies of sites.
+
+Trust and judge disagree about a body that gives many of the last pages if the judge finds most of
+its pages relevant, but it is stale and its trust does not account for so many (`agent/trust.py`).
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,22 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tres_scrapy.agent.trust import excess_of
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.frontier.body import Bodies
+from tres_scrapy.frontier.body import Bodies, Sites
 
 LAST: Final = 500  # pages that are looked at,
 LEAST: Final = 200  # and how many there must be
 LARGE: Final = 1 / 3  # of them: what is said of a site or body that gave more
 NEARLY: Final = 0.9  # of the pages of a body: a smaller one inside that has so many names it
 MANY: Final = 10, 0.1  # sites that link to an honest hub: least, and share of the others
+DOUBTFUL: Final = 0.1  # of them: what is said of a body on which trust and judge disagree
 SEED, SCOPE, CAP, HUB = "seed", "allowed_domains", "max_per_domain", "hub"  # why it is no surprise
+BODY, SMALL = "body", "small"  # on what trust and judge disagree: one body, or small sites together
 
 
 class Holder(NamedTuple):
-    """The site or body that gave most of the last pages, more than LARGE of them."""
+    """The site or body that gave most of the last pages, more than LARGE of them, or doubtful."""
 
     site: str  # the door of the body
     sites: int  # of the body, fetched; 1 if nearly all the pages are of the door itself
@@ -27,6 +34,7 @@ class Holder(NamedTuple):
     of: int
     linkers: int  # sites that link to the door
     reason: str = ""  # SEED, SCOPE, CAP or HUB if it is no surprise
+    doubt: str = ""  # BODY or SMALL; of small ones, `site` is the largest and `sites` all
 
 
 class Shares:
@@ -54,25 +62,43 @@ class Shares:
         return {names[site]: (names[doors[site]], outermost[site] == site) for site in sites}
 
     def _find_holder(self) -> Holder | None:
-        """Return who gave more than LARGE of the last pages, None if no site or body did.
-
-        A farm is found through an honest site, which gave a few of the last pages: the innermost
-        body with nearly all of them is named, and its door alone if that gave nearly all.
-        """
-        store, bodies = self._crawl.store, self._bodies
-        last = np.bincount(store["domain"][store.last_pages(LAST)], minlength=len(self._inside))
-        of, held = int(last.sum()), bodies.sums(last)
-        if of < LEAST or held.max() <= LARGE * of:
+        """Return on whom of the last pages trust and judge disagree, or who gave LARGE of them."""
+        store, bodies, said = self._crawl.store, self._bodies, self._crawl.store.ledger.said
+        last = np.bincount(store["domain"][store.last_pages(LAST)], minlength=len(said.pages))
+        if (of := int(last.sum())) < LEAST:
             return None
+        held, excess = bodies.sums(last), excess_of(said, bodies, last)
+        scope, has_cap = store.admission.scope, store.ledger.cap is not None
+        is_free = store.ledger.inlinks and not (scope and scope.options.allowed_domains)
+        is_liked = is_free & (2 * bodies.sums(said.relevant) > bodies.sums(said.pages))
+        is_doubtful = is_liked & (excess.of_bodies > 0) & (held > DOUBTFUL * of)
+        is_doubtful &= ~(has_cap & (last >= NEARLY * held))
+        if is_doubtful.any():
+            return self._named(last, held * is_doubtful)._replace(reason="", doubt=BODY)
+        if held.max() > LARGE * of:
+            return self._named(last, held)
+        is_small = is_liked & excess.is_small & self._fetched
+        if excess.together and (pages := int(last[is_small].sum())) > DOUBTFUL * of:
+            largest, sites = int(np.argmax(last * is_small)), int(np.count_nonzero(is_small))
+            linkers = int(bodies.linkers[largest])
+            return Holder(store.ledger.names[largest], sites, pages, of, linkers, doubt=SMALL)
+        return None
+
+    def _named(self, last: Sites, held: Sites) -> Holder:
+        """Return which body gave most of the last pages [N], given what bodies [N] `held` of them.
+
+        A farm is found through an honest site, which gave a few of them: the innermost body with
+        nearly all of them is named, and its door alone if that gave nearly all.
+        """
+        bodies = self._bodies
         door = int(np.argmax(bodies.depths[:-1] * (held >= NEARLY * held.max())))
-        if alone := last[door] >= NEARLY * held[door]:
-            self._inside[door] = True
-        else:
-            self._inside = bodies.members(door) & self._fetched
-        self._door, sites = door, int(np.count_nonzero(self._inside))
-        reason = self._reason(door, alone=bool(alone))
-        linkers, pages = int(bodies.linkers[door]), int(last[self._inside].sum())
-        return Holder(store.ledger.names[door], sites, pages, of, linkers, reason)
+        inside = bodies.members(door) & self._fetched
+        if alone := bool(last[door] >= NEARLY * held[door]):
+            inside = np.arange(len(inside)) == door
+        self._door, self._inside = door, inside
+        counts = int(np.count_nonzero(inside)), int(last[inside].sum()), int(last.sum())
+        name, linkers = self._crawl.store.ledger.names[door], int(bodies.linkers[door])
+        return Holder(name, *counts, linkers, self._reason(door, alone=alone))
 
     def _reason(self, door: int, *, alone: bool) -> str:
         scope = self._crawl.store.admission.scope
