@@ -249,9 +249,9 @@ def test_each_start_is_a_run(real: Path, capsys: pytest.CaptureFixture[str]) -> 
     results, _ = read_results(real / "bench" / "runs")
     found = {(each.run.topic, each.run.start): each for each in results}
     assert len(results) == len(found) == 3
-    assert found["food", "http://a.test/"].series.found == [2, 3]
+    assert found["food", "http://a.test/"].found == [2, 3]
     assert found["food", "http://a.test/"].fetches == 4
-    assert found["food", "http://a.test/1,http://a.test/2"].series.found == [1, 2]
+    assert found["food", "http://a.test/1,http://a.test/2"].found == [1, 2]
     assert found["sports", "http://a.test/2"].relevant == 0
     with pytest.raises(SystemExit, match="0"):
         real_bench(real, *arguments)
