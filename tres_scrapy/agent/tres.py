@@ -114,7 +114,7 @@ class TresPolicy(Policy):
         return self._learner.learn()
 
     def select(self, available: Availability = ANY_HOST) -> Decision | None:
-        """Return the best representative by upper confidence bound, or any while exploring."""
+        """Return the best representative by its bound, or any while exploring."""
         self.waits = False
         if (decision := self._select_again(available)) is not None:
             return decision
@@ -264,7 +264,7 @@ class Ranking(NamedTuple):
     leaves: NDArray[np.int64]
     rows: Rows
     q_values: NDArray[np.float32]
-    bounds: NDArray[np.float32]  # upper confidence bounds of Q
+    bounds: NDArray[np.float32]  # Q with the bonus of the host
     ready: NDArray[np.bool_]
     later: float
     further: int

@@ -188,7 +188,7 @@ def test_synchronous_takes_highest_q():
     policy = make_policy(
         "synchronous",
         store,
-        RivalInputs(learning=LearningOptions(exploration_steps=0, breadth=0, ucb=0.0)),
+        RivalInputs(learning=LearningOptions(exploration_steps=0, breadth=0)),
     )
     actions = np.random.default_rng(0).random((30, 3)).astype(np.float32)
     rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(30)], [""] * 30, actions))
