@@ -19,10 +19,7 @@ from tres_scrapy.run.identity import identity_of
 from tres_scrapy.url.message import TresError
 
 FOOD = {"topic": "food", "web": "synthetic"}
-IDENTITY = {
-    **identity_of(Config.from_settings({"TRES_TOPIC": "food", "TRES_WEB": "synthetic"})),
-    "psl_private": "1",
-}
+IDENTITY = identity_of(Config.from_settings({"TRES_TOPIC": "food", "TRES_WEB": "synthetic"}))
 
 
 @pytest.fixture

@@ -48,13 +48,7 @@ class RestOptions:
         name="rest",
     )
     longest: float = 3600.0  # most seconds of a rest, also of a Retry-After
-    most: int = setting(
-        whole(1, 100),
-        6,
-        "give up a host that fails after this many rests in a row; half as many if it has never "
-        "answered",
-        name="max_rests",
-    )
+    most: int = 6  # in a row, then a host is given up; half as many if it has never answered
     unreachable: int = setting(
         whole(0),
         10,

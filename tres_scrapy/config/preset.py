@@ -19,7 +19,6 @@ SETTINGS: Final[Mapping[str, str]] = {
     "TRES_MAX_FAILURES": "1000000",
     "TRES_DETECT_COPIES": "0",
     "TRES_OBEY_NOFOLLOW": "0",
-    "TRES_PSL_PRIVATE": "0",
     "CONCURRENT_REQUESTS": "1",
 }
 # Departures that are no settings: the part of Config that holds the field, and the paper's value.

@@ -43,8 +43,7 @@ class Visits:
         most = [options.per_day or NO_LIMIT]
         self._own: dict[str, int] = {}  # rules by domain
         for rule in options.sites:
-            domain = registrable_domain(rule.site, private=ledger.limits.psl_private)
-            self._own[domain] = len(most)
+            self._own[registrable_domain(rule.site)] = len(most)
             self._hours.append(rule.hours or self._hours[0])
             most.append(rule.per_day or most[0])
         self._most = np.array(most, dtype=np.int32)
