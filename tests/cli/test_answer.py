@@ -70,7 +70,7 @@ def test_replies_become_answers(run, capsys, monkeypatch):
     assert (code, said.count("P(relevant)")) == (0, 2)  # the other pages are like these two
     assert "2 answers added to" in said
     assert "learned from 12 pages and 2 answers" in said  # the crawl has ended
-    answers, _ = read_answers(run.with_suffix(".topic") / "answers.txt")
+    answers = read_answers(run.with_suffix(".topic") / "answers.txt")
     assert list(answers.values()) == [True, False]
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert not any(url in call(capsys, "answer", run)[1] for url in answers)
@@ -85,7 +85,7 @@ def test_program_answers_for_a_finished_crawl(run, capsys, monkeypatch, loaded_p
     assert code == 0
     assert "2 questions: 1 yes, 1 no" in said
     assert "learned from 12 pages and 2 answers" in said
-    answers, _ = read_answers(run.with_suffix(".topic") / "answers.txt")
+    answers = read_answers(run.with_suffix(".topic") / "answers.txt")
     assert set(answers.values()) == {False, True}
     assert "question" not in call(capsys, "answer", run, "--answerer", "own_answers:judge")[1]
     code, *_ = call(capsys, "answer", run, "--answerer", "no_such_module:f")
@@ -96,14 +96,14 @@ def test_program_answers_for_a_finished_crawl(run, capsys, monkeypatch, loaded_p
 
 def test_answers_by_options(run, capsys):
     call(capsys, "answer", run, "--yes", "http://h1.test/", "--no", "http://h0.test/")
-    answers, _ = read_answers(run.with_suffix(".topic") / "answers.txt")
+    answers = read_answers(run.with_suffix(".topic") / "answers.txt")
     assert answers == {"http://h1.test/": True, "http://h0.test/": False}
     code, *_ = call(capsys, "answer", run, "--yes", "http://h1.test", "--no", "http://x.test/")
     assert "http://x.test/ is not a page that the crawl can learn from" in str(code)
-    assert read_answers(run.with_suffix(".topic") / "answers.txt")[0] == answers
+    assert read_answers(run.with_suffix(".topic") / "answers.txt") == answers
     both = call(capsys, "answer", run, "--yes", "http://h2.test", "--no", "http://h2.test/")
     assert both[0] == 2
-    assert read_answers(run.with_suffix(".topic") / "answers.txt")[0] == answers
+    assert read_answers(run.with_suffix(".topic") / "answers.txt") == answers
 
 
 def test_running_crawl_learns_answers_itself(run, recorded, capsys):

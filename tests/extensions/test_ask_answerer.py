@@ -33,10 +33,10 @@ def test_bug_shows_its_traceback_and_ends_it(caplog):
     assert extension._failures >= 3
 
 
-def test_bad_line_of_answers_is_named_once(caplog, tmp_path):
+def test_unreadable_answers_are_named_once(caplog, tmp_path):
     folder = TopicFolder(tmp_path)
     folder.write_questions([])
-    folder.answers.write_text("maybe http://a.test/\n", encoding="utf-8")
+    folder.answers.mkdir()
     session = SimpleNamespace(crawl=SimpleNamespace(pages=100))
     crawler = SimpleNamespace(get_extension=lambda kind: session)
     extension = AskAnswerer(crawler, SimpleNamespace(name="a:b"), 50)
@@ -46,8 +46,7 @@ def test_bad_line_of_answers_is_named_once(caplog, tmp_path):
         extension.booked(None)
     extension._fail(Failure(TresError("another")))
     assert [record.getMessage() for record in caplog.records] == [
-        "Nothing is asked: answers 'answers.txt', line 1: 'maybe http://a.test/' must be `yes URL` "
-        "or `no URL`",
+        "Nothing is asked: answers 'answers.txt' cannot be read: it is a folder, not a file",
         "Nothing is asked: another",
     ]
     assert extension._failures == 0  # it is asked again when the file is right

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -27,20 +28,33 @@ def test_torn_page_is_dropped(tmp_path):
 
 def test_last_answer_about_a_page_counts(tmp_path):
     file = tmp_path / "answers.txt"
-    assert read_answers(file) == ({}, [])
+    assert read_answers(file) == {}
     file.write_text("# mine\nyes http://a.test/\n\nNo http://b.test/\n", encoding="utf-8")
     add_answers(file, {"http://a.test/": False})
     answers = {"http://a.test/": False, "http://b.test/": False}
-    assert read_answers(file) == (answers, ["http://a.test/"])
+    said = []
+    assert read_answers(file, said.append) == answers
+    assert said == [
+        "answers 'answers.txt': yes and no for 1 URL, the first is http://a.test/; the last line "
+        "about each counts"
+    ]
 
 
 @pytest.mark.parametrize("line", ["maybe http://a.test/", "yes", "http://a.test/ yes", "\x1b[2J"])
 def test_malformed_answer_names_its_line(tmp_path, line):
-    file = tmp_path / "answers.txt"
-    file.write_text(f"yes http://a.test/\n{line}\n", encoding="utf-8")
-    with pytest.raises(TresError, match=r"line 2: .* must be `yes URL` or `no URL`") as error:
-        read_answers(file)
-    assert str(error.value).isprintable()
+    file, said = tmp_path / "answers.txt", []
+    file.write_text(f"yes http://a.test/\n{line}\nno http://b.test/\n", encoding="utf-8")
+    with file.open("ab") as binary:
+        binary.write(b"\xff\xfe\n")
+    found = read_answers(file, said.append)
+    assert found == {"http://a.test/": True, "http://b.test/": False}
+    (one,) = said
+    assert re.fullmatch(
+        r"answers 'answers.txt', line 2: .* must be `yes URL` or `no URL`, and 1 more: they are "
+        "left out",
+        one,
+    )
+    assert one.isprintable()
 
 
 def test_topic_in_use_is_refused(tmp_path, monkeypatch):
@@ -65,7 +79,7 @@ def test_answers_are_added_after_an_open_line(tmp_path):
     file = tmp_path / "answers.txt"
     file.write_text("yes http://a.test/")
     add_answers(file, {"http://b.test/": False})
-    assert read_answers(file)[0] == {"http://a.test/": True, "http://b.test/": False}
+    assert read_answers(file) == {"http://a.test/": True, "http://b.test/": False}
 
 
 def test_folder_is_found_from_within(tmp_path, monkeypatch):

@@ -47,7 +47,7 @@ class Asking:
             asked = self._folder.read_questions()
         except TresError:  # no page is fetched yet
             return []
-        known = {*read_answers(self._folder.answers)[0], *(each["url"] for each in self._past)}
+        known = {*read_answers(self._folder.answers), *(each["url"] for each in self._past)}
         return [each for each in asked if each["url"] not in known][
             : max(0, min(AT_ONCE, self.left))
         ]
@@ -59,7 +59,7 @@ class Asking:
         """
         self._topic = self._topic or described(Pack.load(self._folder.pack))
         answers = self._answerer.ask(self._pages(questions))
-        known, _ = read_answers(self._folder.answers)
+        known = read_answers(self._folder.answers)
         told = {
             each["url"]: answer.relevant
             for each, answer in zip(questions, answers, strict=True)

@@ -60,7 +60,7 @@ def command(
     if answerer is not None:
         _have_answered(folder, Path(run[0]), answerer, answers_most)
         return
-    known, _ = read_answers(folder.answers)
+    known = read_answers(folder.answers)
     if yes or no:
         good, bad = folder.find_pages(list(yes)), folder.find_pages(list(no))
         if both := set(good) & set(bad):

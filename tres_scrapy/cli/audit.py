@@ -78,7 +78,7 @@ def command(
         if answers is not None:
             if not answers.exists():
                 raise TresError(f"{answers} does not exist")
-            told |= read_answers(answers)[0]
+            told |= read_answers(answers, partial(print, file=sys.stderr))
         if told or answers is not None:
             auditing.answer(told)
         else:

@@ -43,7 +43,7 @@ def topic_to_answer(record: Record, wanted: Collection[str] = ()) -> TopicFolder
         raise TresError(f"{record.path}: a crawl in shards cannot learn from answers")
     folder.path.mkdir(parents=True, exist_ok=True)
     with folder.held():
-        answered = {*wanted, *read_answers(folder.answers)[0]}
+        answered = {*wanted, *read_answers(folder.answers)}
         pages = _pages(record, answered)
         if not pages:
             raise TresError(f"{record.path}: no page with a text to ask about yet")

@@ -55,10 +55,11 @@ def topic_view(record: Record, say: Callable[[str], None] | None = None) -> Topi
     folder = topic_folder(record)
     if folder is None:
         return None
-    if say is not None and count_unlearned(folder):
-        for line in learn_answers(folder):
+    lines = [*learn_answers(folder)] if say is not None and count_unlearned(folder) else []
+    answers = folder.read_state().get("answers", {}) | read_answers(folder.answers, lines.append)
+    if say is not None:
+        for line in dict.fromkeys(lines):
             say(line)
-    answers = folder.read_state().get("answers", {}) | read_answers(folder.answers)[0]
     pack = Pack.load(folder.pack)
     return None if pack.prior_weight and not answers else TopicView(TopicFit.of(pack), answers)
 

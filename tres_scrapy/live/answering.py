@@ -69,10 +69,10 @@ class Answering:
         if stamps != self._stamps:
             self._stamps = stamps
             try:
-                found = [read_answers(each)[0] for each in self._files]
+                found = [read_answers(each, _warn) for each in self._files]
                 self._given = dict(ChainMap(*reversed(found)))  # the last file counts
             except TresError as error:
-                logger.warning("Live page: %s", error)
+                _warn(str(error))
         return self._given
 
     def questions(self) -> list[dict[str, Any]]:
@@ -108,3 +108,7 @@ class Answering:
             ) from None
         logger.info("Live page: answer %s about %s", "yes" if relevant else "no", printable(url))
         return f"{self._effect} {self._file}."
+
+
+def _warn(line: str) -> None:
+    logger.warning("Live page: %s", line)

@@ -17,11 +17,11 @@ from typing import IO, TYPE_CHECKING, Final
 from tres_scrapy.topic.keyword_topic import THRESHOLD, PageWords
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.message import TresError, plainly, printable
+from tres_scrapy.url.message import TresError, plainly, plural, printable
 from tres_scrapy.url.whole_file import drop_torn_line, whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from tres_scrapy.topic.keyword import KeywordSet
@@ -165,35 +165,42 @@ class TopicFolder:
             file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
-def read_answers(path: Path) -> tuple[dict[str, bool], list[str]]:
-    """Return whether each URL is relevant, and the URLs with yes and no: their last line counts.
+def read_answers(path: Path, say: Callable[[str], None] = lambda line: None) -> dict[str, bool]:
+    """Return whether each URL is relevant; of several lines about a URL the last counts.
 
-    Raise TresError for a line that is not `yes URL` or `no URL`.
+    `say` receives what is wrong: lines that are not `yes URL` or `no URL`, which are left out, and
+    URLs with yes and no. Raise TresError if the file cannot be read.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
     except FileNotFoundError:
-        return {}, []
-    except (OSError, UnicodeDecodeError) as error:
+        return {}
+    except OSError as error:
         raise TresError(
             f"answers {path.name!r} cannot be read: {plainly(error, named=True)}"
         ) from None
     found: dict[str, bool] = {}
-    doubtful: dict[str, None] = {}
+    doubtful: list[str] = []
+    wrong: list[str] = []
     for number, line in enumerate(lines, 1):
-        if line.strip() and not line.startswith("#"):
-            match = ANSWER.fullmatch(line.strip())
-            if match is None:
-                msg = (
-                    f"answers {path.name!r}, line {number}: {printable(line.strip())[:60]!r} must "
-                    "be `yes URL` or `no URL`"
-                )
-                raise TresError(msg)
-            url, answer = match[2], match[1].lower().startswith("y")
-            if found.setdefault(url, answer) != answer:
-                doubtful[url] = None
-            found[url] = answer
-    return found, list(doubtful)
+        if not line.strip() or line.startswith("#"):
+            continue
+        if (match := ANSWER.fullmatch(line.strip())) is None:
+            wrong.append(f"line {number}: {printable(line.strip())[:60]!r}")
+            continue
+        url, answer = match[2], match[1].lower().startswith("y")
+        if found.setdefault(url, answer) != answer:
+            doubtful.append(url)
+        found[url] = answer
+    if wrong:
+        more = f", and {len(wrong) - 1} more: they are" if wrong[1:] else ": it is"
+        say(f"answers {path.name!r}, {wrong[0]} must be `yes URL` or `no URL`{more} left out")
+    if count := len({*doubtful}):
+        say(
+            f"answers {path.name!r}: yes and no for {count} {plural(count, 'URL')}, the first is "
+            f"{printable(doubtful[0])}; the last line about each counts"
+        )
+    return found
 
 
 def add_answers(path: Path, answers: Mapping[str, bool]) -> None:
@@ -262,7 +269,7 @@ def find_folder(run: Path) -> TopicFolder:
 
 def count_unlearned(folder: TopicFolder) -> int:
     """Return how many answers of a topic's own file its model does not know yet."""
-    answers, _ = read_answers(folder.answers)
+    answers = read_answers(folder.answers)
     known = folder.read_state().get("answers", {})
     return sum(known.get(url) != answer for url, answer in answers.items())
 

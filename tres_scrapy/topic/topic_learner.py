@@ -75,7 +75,7 @@ def learn_answers(folder: TopicFolder, then: Sequence[str] = ()) -> Sequence[str
         pack, state = Pack.load(folder.pack), folder.read_state()
         keywords = KeywordSet(pack.given, pack.keywords.phrases)
         file = Path(state["file"]) if state.get("file") else None
-        _check_file(file, state.get("answers", {}), read_answers(folder.answers)[0])
+        _check_file(file, state.get("answers", {}), read_answers(folder.answers))
         seed = state.get("seed", 0)
         learner = TopicLearner(folder.path, pack.name, keywords, answers=file, seed=seed)
         learner.learn()
@@ -235,17 +235,10 @@ class TopicLearner:
         answers: dict[str, bool] = {}
         for path in self._files:
             try:
-                found, doubtful = read_answers(path)
+                answers |= read_answers(path, self._notes.append)
             except TresError as error:
                 self._notes.append(str(error))
                 return self.known_answers
-            if doubtful:
-                urls = f"{len(doubtful)} {plural(len(doubtful), 'URL')}"
-                self._notes.append(
-                    f"answers {path.name!r}: yes and no for {urls}, the first is "
-                    f"{printable(doubtful[0])}; the last line about each counts"
-                )
-            answers |= found
         try:
             _check_file(self._named, self.known_answers, answers)
         except TresError as error:

@@ -67,7 +67,7 @@ class TrainingRun:
         ships = self.vectors is None and not place.exists()
         vectors = WordVectors.load(shipped_models() / VECTORS if ships else place)
         keywords = KeywordSet.read(self.keywords)
-        documents, census = self._read(settings)
+        documents, census = self._read(settings, say)
         say(str(census))
         if self.classifier == WORDS:
             self._train_few(keywords, documents, say)
@@ -105,9 +105,9 @@ class TrainingRun:
         if not re.fullmatch(r"([a-z]{2})?", self.language):
             raise TresError(f"--language {self.language!r} must be two lower-case letters or empty")
 
-    def _read(self, settings: Settings) -> tuple[list[Document], Census]:
+    def _read(self, settings: Settings, say: Say) -> tuple[list[Document], Census]:
         """Return the documents, and how many of them there are of each kind."""
-        answered = {file: _answers(Path(file)) for file in self.answers}
+        answered = {file: _answers(Path(file), say) for file in self.answers}
         relevant, both = len(self.relevant), len(self.relevant) + len(self.irrelevant)
         paths = fetch_lists([*self.relevant, *self.irrelevant], settings, answered)
         sides = [Selection.parse(path) for path in paths[:both]]
@@ -175,8 +175,8 @@ class TrainingRun:
         say(f"written to {self.directory}; open {report} to see scores and mistakes")
 
 
-def _answers(file: Path) -> dict[str, bool]:
-    answers, _ = read_answers(file)
+def _answers(file: Path, say: Say) -> dict[str, bool]:
+    answers = read_answers(file, say)
     if not answers:
         raise TresError(f"answers {str(file)!r} must be a file of lines `yes URL` or `no URL`")
     return answers
