@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,13 +90,6 @@ class Replay:
         return Batch(drawn["x"], drawn["reward"], candidates, counts)
 
 
-class Valued(NamedTuple):
-    """Q [n] of samples, and the bounds [n] by which they are chosen: Q with the bonus."""
-
-    q_values: NDArray[np.float32]
-    bounds: NDArray[np.float32]
-
-
 class QLearner:
     """Learns Q from experiences, independent of how samples are chosen.
 
@@ -132,28 +125,14 @@ class QLearner:
         """Whether choices are still made without Q."""
         return self.steps < self.options.exploration_steps
 
-    def q_values(self, rows: Rows) -> NDArray[np.float32]:
-        """Return Q of samples as [n]."""
-        return self._valued(self._features(rows))
-
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return Q of any x [n, 9] as [n], without counting an evaluation."""
         return self._agent.q_values(x)
 
-    def rate(
-        self,
-        rows: Rows,
-        x: NDArray[np.float32] | None = None,
-        bonus: NDArray[np.float32] | float = 0.0,
-    ) -> Valued:
-        """Compute Q of samples to choose the one with the highest bound, its Q with its `bonus`.
-
-        `x` [n, 9] is their x(s, a), if the caller has it.
-        """
-        x = self._features(rows) if x is None else x
-        q_values = self._valued(x)
-        bounds = q_values + bonus
-        return Valued(q_values, bounds)
+    def rate(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return Q [n] of samples with x(s, a) [n, 9], to choose one of them."""
+        self.evaluations += len(x)
+        return self._agent.q_values(x)
 
     def remember(self, experience: Experience, outlinks: Rows) -> None:
         """Add an experience and its page's outlinks to the replay.
@@ -229,11 +208,6 @@ class QLearner:
         earned = past.rewards.copy()
         earned[rewarded[firsts]] += self._novelty
         return earned
-
-    def _valued(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q [n] of samples with x(s, a) [n, 9]."""
-        self.evaluations += len(x)
-        return self._agent.q_values(x)
 
 
 def reward_expected(options: LearningOptions) -> Prior:
