@@ -175,7 +175,7 @@ def test_damaged_count_is_refused(tmp_path, day, value):
     world.session.job.journal.note("requests of a.test", value)
     world.session.job.engine_stopped()
     with pytest.raises(TresError, match="damaged"):
-        World(*A, directory=tmp_path)
+        World(*A, directory=tmp_path, options=VisitOptions(per_day=2))
 
 
 @pytest.mark.parametrize(
