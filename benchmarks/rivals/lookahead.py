@@ -140,8 +140,7 @@ class _Domains:
         self._numbers = np.full(len(graph), -1)  # by page
         self._pages: defaultdict[str, list[int]] = defaultdict(list)
         for page, url in enumerate(graph.urls):
-            domain = domain_of(url, private=self._ledger.limits.psl_private)
-            self._pages[domain].append(page)
+            self._pages[domain_of(url)].append(page)
 
     def full(self) -> NDArray[np.bool_]:
         """Return which pages [n] are on domains that take no more fetches."""

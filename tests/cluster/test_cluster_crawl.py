@@ -19,7 +19,7 @@ from sharded_process import (
 from soup import FOOD, lines_of, link
 from verifier import Site
 
-from tres_scrapy.downloader.key_folder import KeyFolder
+from tres_scrapy.downloader.identity import KeyFolder
 from tres_scrapy.url.canonical import domain_of
 
 pytest.importorskip("ray", reason="needs the extra cluster")

@@ -17,15 +17,12 @@ from tres_scrapy.cluster.snapshot import begin_run
 from tres_scrapy.cluster.start import Order, crawl
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.downloader.key_folder import KeyFolder
+from tres_scrapy.downloader.identity import KeyFolder
 from tres_scrapy.run.identity import identity_of
 from tres_scrapy.url.message import TresError
 
 FOOD = {"topic": "food", "web": "synthetic"}
-IDENTITY = {
-    **identity_of(Config.from_settings({"TRES_TOPIC": "food", "TRES_WEB": "synthetic"})),
-    "psl_private": "1",
-}
+IDENTITY = identity_of(Config.from_settings({"TRES_TOPIC": "food", "TRES_WEB": "synthetic"}))
 
 
 @pytest.fixture

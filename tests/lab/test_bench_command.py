@@ -62,7 +62,7 @@ def test_preset_applies_to_every_run(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="0"):
         bench(*arguments, "-s", "TRES_PRESET=paper", "-s", "TRES_GAMMA=0.9")
     used = json.loads((tmp_path / "conditions.json").read_text())["configuration"]
-    assert (used["preset"], used["gamma"], used["ucb"]) == ("('paper',)", "0.9", "0.0")
+    assert (used["preset"], used["gamma"], used["breadth"]) == ("('paper',)", "0.9", "0.0")
     with pytest.raises(SystemExit, match=r"have the settings .* give another --output"):
         bench(*arguments, "-s", "TRES_GAMMA=0.9")
 
