@@ -88,18 +88,22 @@ class FinalOutput:
 
     def _settle(self, run: Path, path: Path) -> str:
         """Write the files again; return what to say of that."""
+        sender = self._crawler.get_extension(LateItems)
+        verdicts = None if sender is None else sender.verdicts
         with Record(run) as record:
             view = topic_view(record, lambda line: logger.info("Topic: %s", line))
             if view is None:
                 return ""
-            verdicts = LastVerdicts(record, view)
-            late = self._items(verdicts)
-        sender = self._crawler.get_extension(LateItems)
+            if verdicts is None or verdicts.view[1:] != view[1:]:  # new answers, or another model
+                fields = Config.of(self._crawler.settings).output.fields
+                verdicts = LastVerdicts(record, view, fields)
+        late = self._items(verdicts)
         settled = settle(path, verdicts, late, frozenset() if sender is None else sender.sent)
         for table in pipelines(self._crawler, CsvPipeline):
             table.rewrite(verdicts.of, late)
         assert self._crawler.stats is not None
-        for name, value in settled._asdict().items():
+        figures = settled._asdict() | {"identity": verdicts.identity}
+        for name, value in figures.items():
             self._crawler.stats.set_value(f"{OUTPUT}{name}", value)
         return (
             f" ({settled.added} of them found relevant at the end, {settled.taken_out} taken out)"
@@ -109,8 +113,7 @@ class FinalOutput:
         """Return the items of late pages, without those that a pipeline has dropped."""
         sender = self._crawler.get_extension(LateItems)
         dropped = frozenset() if sender is None else sender.dropped
-        found = verdicts.items(Config.of(self._crawler.settings).output.fields).values()
-        items = [item for item in found if item.url not in dropped]
+        items = [item for item in verdicts.late.values() if item.url not in dropped]
         for known in pipelines(self._crawler, NewnessPipeline):
             for item in items:
                 known.process_item(item)
@@ -130,8 +133,8 @@ def renew(run: Path) -> list[str]:
         if view is None or "ended" not in meta or (output.exists() and not output.is_file()):
             return []
         fields = record.settings().get("TRES_FIELDS", "").split(", ")
-        verdicts = LastVerdicts(record, view)
-        late = list(verdicts.items(fields).values())
+        verdicts = LastVerdicts(record, view, fields)
+        late = list(verdicts.late.values())
         pages = {name: count for name, count, _ in record.domains(-1)}
     settled = settle(output, verdicts, late)
     table = CsvPipeline(output, lambda name: pages.get(name, 0))

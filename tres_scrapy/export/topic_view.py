@@ -17,18 +17,21 @@ from tres_scrapy.run.run_file import NAME, Fetch
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword_topic import THRESHOLD, PageWords, TopicFit
 from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.topic_folder import TopicFolder, count_unlearned, find_folder, read_answers
 from tres_scrapy.topic.topic_learner import LEAD, learn_answers
 from tres_scrapy.url.message import TresError
+from tres_scrapy.url.whole_file import sha256
 
 SUREST: Final = 1e-6  # least P(relevant), and least of the opposite, whose log odds are taken
 
 
 class TopicView(NamedTuple):
-    """The model of now, and the user's answers by URL, which count more."""
+    """The model of now, the user's answers by URL, which count more, and what names the model."""
 
     fit: TopicFit
     answers: Mapping[str, bool]
+    model: str
 
     def judge(self, page: Fetch, stored: StoredText) -> tuple[float, bool]:
         """Return P(relevant) of a page, and whether it is relevant."""
@@ -61,7 +64,9 @@ def topic_view(record: Record, say: Callable[[str], None] | None = None) -> Topi
         for line in dict.fromkeys(lines):
             say(line)
     pack = Pack.load(folder.pack)
-    return None if pack.prior_weight and not answers else TopicView(TopicFit.of(pack), answers)
+    if pack.prior_weight and not answers:
+        return None
+    return TopicView(TopicFit.of(pack), answers, sha256(folder.pack / TOPIC_FILE))
 
 
 def words_of(page: Fetch, stored: StoredText) -> PageWords:

@@ -10,7 +10,7 @@ were not drawn follow by chance. In simulations the intervals hold in 95 of 100 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -58,7 +58,7 @@ class Ranked(NamedTuple):
 class Audit:
     """What was drawn of a run, and the answers: whether each page is relevant, by row.
 
-    `sizes` [4] are the pages of each stratum; `output` identifies the output that was audited.
+    `sizes` [4] are the pages of each stratum; `output` is the identity of the output audited.
     """
 
     output: str
@@ -69,7 +69,12 @@ class Audit:
 
     @classmethod
     def draw(
-        cls, pages: Sequence[Ranked], count: int, seed: int, before: Sequence[Drawn] = ()
+        cls,
+        pages: Sequence[Ranked],
+        count: int,
+        seed: int,
+        before: Sequence[Drawn] = (),
+        output: str = "",
     ) -> Self:
         """Draw `count` pages of a run by chance; fewer if it has no more.
 
@@ -83,7 +88,7 @@ class Audit:
             drawn += [(row, number) for row in random.permutation(others)[:more].tolist()]
         order = random.permutation(len(drawn)).tolist()  # the place of a page says nothing
         sizes = [len(rows) for rows in strata]
-        return cls(identity_of(pages), sizes, [*before, *(drawn[i] for i in order)], seed)
+        return cls(output, sizes, [*before, *(drawn[i] for i in order)], seed)
 
     @classmethod
     def read(cls, record: Path) -> Self | None:
@@ -156,9 +161,9 @@ def audit_path(record: Path) -> Path:
     return record.with_suffix(ENDING)
 
 
-def identity_of(pages: Sequence[Ranked]) -> str:
-    """Return what tells an output from others of the same run."""
-    rows = np.array([page.row for page in pages if page.relevant], dtype=np.int64)
+def identity_of(output: Iterable[int]) -> str:
+    """Return what tells an output, the rows of its pages, from others of the same run."""
+    rows = np.fromiter(output, dtype=np.int64)
     return blake2b(np.sort(rows).tobytes(), digest_size=8).hexdigest()
 
 
@@ -193,12 +198,13 @@ def _share(value: float, draws: NDArray[np.float64]) -> Share:
     return Share(float(value), min(low, float(value)), max(high, float(value)))
 
 
-def checked(audit: Audit | None, output: str | None = None) -> str:
+def checked(audit: Audit | None, output: str, rows: Set[int]) -> str:
     """Return how far the output of a run was checked, as the end of a sentence.
 
-    `output` is the identity of the output of now, if it was written again after the crawl.
+    `output` is the identity of the output of now, `rows` are those of all pages of the run.
     """
-    if audit is not None and audit.output != (output or audit.output):
+    drawn = set() if audit is None else {row for row, _ in audit.drawn}
+    if audit is not None and (audit.output != output or not drawn <= rows):  # resumed, forgotten
         return "judged relevant by the crawl itself (not checked since the output has changed)"
     precision = None if audit is None else audit.precision()
     if audit is None or precision is None:
