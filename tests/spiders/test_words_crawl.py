@@ -305,9 +305,3 @@ def test_mistyped_file_of_answers_is_refused(scrapy, tmp_path, name, said):
     assert f"answers {str(tmp_path / name)!r} {said}" in process.stderr
     assert "Traceback" not in process.stderr
     assert not (tmp_path / "job").exists()
-
-
-def test_answers_without_keywords_are_refused(scrapy):
-    process = scrapy("crawl", "tres", "-a", "topic=food", "-a", "answers=a.txt")
-    assert process.returncode != 0
-    assert "answers needs keywords" in process.stderr

@@ -29,6 +29,7 @@ from tres_scrapy.export.output_file import count_lines
 from tres_scrapy.export.topic_view import topic_view
 from tres_scrapy.extensions.recorder import OUTPUT, Recorder
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.extensions.topic_source import learns
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import find_record
@@ -49,14 +50,14 @@ class Settled(NamedTuple):
 
 
 class FinalOutput:
-    """Writes the JSON lines and the tables of a crawl from keywords again when it has ended."""
+    """Writes the JSON lines and the tables of a crawl that learned again when it has ended."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if Config.of(crawler.settings).words.file is None or not follows_links(crawler.spider):
+        if not follows_links(crawler.spider):
             raise NotConfigured
         output = cls(crawler)
         crawler.signals.connect(output.engine_stopped, signal=signals.engine_stopped)
@@ -66,7 +67,9 @@ class FinalOutput:
         session = self._crawler.get_extension(CrawlSession)
         if session is None or (session.output.exists() and not session.output.is_file()):
             return  # a device or a pipe
-        path = session.output
+        path, settings = session.output, self._crawler.settings
+        if not learns(Config.of(settings), path, settings["JOBDIR"]):
+            return
         said = self._judge_again(path) if session.crawl.pages else ""
         pages = count_lines(path) if path.exists() else 0
         if pages:

@@ -1,4 +1,4 @@
-"""Items of pages that a topic from keywords finds relevant only after they were fetched.
+"""Items of pages that a topic that learns finds relevant only after they were fetched.
 
 They leave through pipelines and feeds when nothing is left to fetch. A crawl that is stopped
 earlier has no such moment in Scrapy: then only our own files get them, in final_output.py.
@@ -28,6 +28,7 @@ from tres_scrapy.export.topic_view import TopicView, topic_view, view_pages
 from tres_scrapy.extensions.job import LATE, RETRACTED, Job
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.extensions.topic_source import learns
 from tres_scrapy.items import RelevantPage, RetractedPage, item_class
 from tres_scrapy.page.language import detect_language
 from tres_scrapy.report.audit import identity_of
@@ -96,7 +97,7 @@ class LateItems:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if Config.of(crawler.settings).words.file is None or not follows_links(crawler.spider):
+        if not follows_links(crawler.spider):
             raise NotConfigured
         late = cls(crawler)
         crawler.signals.connect(late.spider_idle, signal=signals.spider_idle)
@@ -106,6 +107,9 @@ class LateItems:
     def spider_idle(self) -> None:
         session = CrawlSession.of(self._crawler)
         recorder = self._crawler.get_extension(Recorder)
+        config, jobdir = Config.of(self._crawler.settings), self._crawler.settings["JOBDIR"]
+        if not learns(config, session.output, jobdir):
+            return
         if self._is_done or recorder is None or not recorder.is_complete or not session.crawl.pages:
             return
         if not self._is_sending:

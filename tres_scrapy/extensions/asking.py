@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from math import ceil
 from typing import Final, Self
 
 from scrapy import Spider, signals
@@ -23,7 +24,8 @@ from tres_scrapy.extensions.topic_source import topic_folder
 from tres_scrapy.url.message import TresError, plainly
 
 FIRST: Final = 12  # pages before the first questions: the topic has learned from ten
-GROWTH: Final = 1.5  # of the pages from some questions to the next: late ones have a better topic
+GROWTH: Final = 1.5  # of the pages from some questions to the next, at least
+LAST: Final = 0.5  # share of all pages at which the last are asked: they know the topic best
 PATIENCE: Final = 3  # failures in a row, after which the answerer is not asked any more
 
 logger = logging.getLogger(__name__)
@@ -32,10 +34,16 @@ logger = logging.getLogger(__name__)
 class AskAnswerer:
     """Asks the answerer of a crawl about five pages now and then; the crawl does not wait."""
 
-    def __init__(self, crawler: Crawler, answerer: Answerer, most: int) -> None:
+    def __init__(
+        self, crawler: Crawler, answerer: Answerer, most: int, pages: int | None = None
+    ) -> None:
         self._crawler = crawler
         self._answerer = answerer
         self._most = most
+        self._growth = GROWTH
+        if pages is not None and most > AT_ONCE:
+            rounds = ceil(most / AT_ONCE)
+            self._growth = max(GROWTH, (LAST * pages / FIRST) ** (1 / (rounds - 1)))
         self._asking: Asking | None = None
         self._recorder: Recorder | None = None
         self._next = float(FIRST)
@@ -46,14 +54,15 @@ class AskAnswerer:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        words = Config.of(crawler.settings).words
+        config = Config.of(crawler.settings)
+        words = config.words
         if words.answerer is None:
             raise NotConfigured
         try:
             answerer = Answerer(words.answerer)
         except AnswererError as error:
             raise ConfigError(str(error)) from None
-        extension = cls(crawler, answerer, words.answers_most)
+        extension = cls(crawler, answerer, words.answers_most, config.pages)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension
@@ -67,7 +76,7 @@ class AskAnswerer:
         record = None if self._recorder is None else self._recorder.path
         past = len(folder.read_answered())  # before the crawl was interrupted
         self._asking = Asking(folder, self._answerer, record, self._most - past)
-        self._next = FIRST * GROWTH ** (past / AT_ONCE)
+        self._next = FIRST * self._growth ** (past / AT_ONCE)
         session.listeners.append(self.booked)
 
     def spider_closed(self, spider: Spider) -> None:
@@ -79,7 +88,7 @@ class AskAnswerer:
         session, asking = CrawlSession.of(self._crawler), self._asking
         if self._is_asked or asking is None or session.crawl.pages < self._next:
             return
-        self._next = session.crawl.pages * GROWTH
+        self._next = session.crawl.pages * self._growth
         if self._failures >= PATIENCE:
             return
         try:

@@ -143,9 +143,12 @@ def _verdict(record: Record, meta: dict[str, str]) -> str:
 def _checked(record: Record, identity: str | None) -> str:
     """Return how far the output was checked; it has an identity if the last model wrote it."""
     audit = Audit.read(record.path)
-    pages = [] if audit is None else list(record.pages(0.0))
-    output = identity or identity_of(page.row for page in pages if page.relevant)
-    return checked(audit, output, {page.row for page in pages})
+    if audit is None:
+        return checked(None)
+    fetched = identity_of(page.row for page in record.pages())
+    is_same = audit.output == (identity or audit.output) and audit.fetched == fetched  # not resumed
+    is_same &= {row for row, _ in audit.drawn} <= {page.row for page in record.pages(0.0)}
+    return checked(audit, is_same=is_same)
 
 
 def _by_web(record: Record) -> str:
