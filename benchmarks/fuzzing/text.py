@@ -102,7 +102,7 @@ class Hosts:
 
 
 def check_mark(mark: bytes) -> None:
-    """Check that a fingerprint is a sketch, then the numbers of at most so many phrases."""
+    """Check that a fingerprint is a sketch, and after it so many words and phrases at most."""
     assert len(mark) == SKETCH or 0 < len(mark) - SKETCH <= 4 * (1 + VOCABULARY + PHRASES)
     assert len(mark) % 4 == 0
     assert sum(Memory().note(mark, 0)[1:3]) == 0  # nothing was said before

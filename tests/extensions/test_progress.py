@@ -30,7 +30,10 @@ class Loop:
         pass
 
 
-def opened(monkeypatch, *, paused=False, offline=False, opens_at=None, **settings):
+REAL = "https://cooking.org/"
+
+
+def opened(monkeypatch, *, paused=False, offline=False, opens_at=None, seed=REAL, **settings):
     """Open a crawl that reports once, and return its progress."""
     monkeypatch.setattr(module, "create_looping_call", Loop)
     crawl = SimpleNamespace(limit=9, leased=0, waits=False, figures=lambda: FIGURES)
@@ -44,7 +47,7 @@ def opened(monkeypatch, *, paused=False, offline=False, opens_at=None, **setting
         get_extension=lambda kind: session,
     )
     progress = Progress(crawler, 10.0, live=False)
-    progress.spider_opened(None)
+    progress.spider_opened(SimpleNamespace(start_urls=[seed]))
     return progress
 
 
@@ -75,11 +78,16 @@ def test_last_line_counts_from_this_start(caplog, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("agent", "web", "times"),
-    [(USER_AGENT, "", 1), ("mine (+https://mine.test/)", "", 0), (USER_AGENT, "synthetic", 0)],
+    ("given", "times"),
+    [
+        ({}, 1),
+        ({"seed": "http://127.0.0.1:8000/"}, 0),
+        ({"USER_AGENT": "mine (+https://mine.test/)"}, 0),
+        ({"TRES_WEB": "synthetic"}, 0),
+    ],
 )
-def test_missing_contact_is_named_once(caplog, monkeypatch, agent, web, times):
-    opened(monkeypatch, USER_AGENT=agent, **({"TRES_WEB": web} if web else {}))
+def test_missing_contact_is_named_once(caplog, monkeypatch, given, times):
+    opened(monkeypatch, **({"USER_AGENT": USER_AGENT} | given))
     assert caplog.text.count("USER_AGENT has no contact: add") == times
 
 

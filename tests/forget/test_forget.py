@@ -160,6 +160,14 @@ def test_delivered_pages_are_listed(run):
     assert {f"delivered before: {page.url}" for page in pages} <= set(said)
 
 
+def test_site_that_was_not_fetched_is_named_and_refused(run):
+    said = []
+    forget(run, wanted_of("never.test"), said.append)
+    assert said[0] == "no page of never.test was fetched: a resumed crawl will not fetch one"
+    with closing(open_to_write(run)) as file:
+        assert Forgotten.read(file).sites == {"never.test"}
+
+
 def test_text_shared_with_another_page_stays_with_it(run):
     with closing(SCHEMA.open(run, Access.SHARED)) as file:
         rows = [row for (row,) in file.execute("SELECT row FROM page WHERE kind = 'page' LIMIT 2")]

@@ -40,8 +40,9 @@ def test_recorded_web_ignores_seed_and_start(web: str) -> None:
 
 
 def test_runs_of_one_pack_share_world() -> None:
-    worlds = {run.policy: world_of(run) for run in grid(("tres", "random", "tres_svm"), seeds=(1,))}
-    assert worlds["tres"] == worlds["random"] != worlds["tres_svm"]
+    runs = grid(("tres", "random", "rivals:ACHE"), seeds=(1,))
+    worlds = {run.policy: world_of(run) for run in runs}
+    assert worlds["tres"] == worlds["random"] != worlds["rivals:ACHE"]
     first, second = (world_of(run) for run in grid(("tres",), ("none",)))
     assert first != second
 

@@ -62,16 +62,6 @@ def test_ratio_uses_common_starts() -> None:
     oracle = cell(result("oracle", 1, 80, 1, start="b"), result("oracle", 2, 10, 1, start="a"))
     assert tres.shares(oracle) == [0.75]
     assert tres.shares(oracle, lambda result: result.domains) == [1.0]
-    assert tres.beside(oracle) == cell(result("tres", 1, 60, 1, start="b"))
-
-
-@pytest.mark.parametrize(
-    ("relevant", "domains", "dominated"),
-    [(49, 9, True), (50, 9, True), (49, 10, True), (50, 10, False), (51, 9, False), (1, 11, False)],
-)
-def test_dominance_needs_no_disadvantage(relevant: int, domains: int, dominated: bool) -> None:
-    tres = cell(result("tres", 1, 50, 10))
-    assert tres.dominates(cell(result("ache", 1, relevant, domains))) is dominated
 
 
 def test_policies_and_caps_are_ordered() -> None:

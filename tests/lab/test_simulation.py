@@ -8,16 +8,16 @@ from io import StringIO
 import numpy as np
 import pytest
 from archived import answered
+from rivals import RIVALS, ache
 
 from tres_scrapy import settings
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import require_pack
-from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.crawl.registry import POLICIES, kind_of
 from tres_scrapy.export.warc import exchange_records
 from tres_scrapy.lab import simulation as module
-from tres_scrapy.lab.policies import ache
 from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.simulation import Simulation, World
 
@@ -32,7 +32,7 @@ SyntheticWeb._delay = lambda self, site: 0.0
 """
 CRAWL_EACH = (
     f"""
-from tres_scrapy.lab.policies import ache
+from rivals import ache
 ache.LEARNING_LIMIT = {ACHE_LEARNS}
 """
     + """
@@ -100,9 +100,9 @@ def test_order_equals_sequential_crawl(scrapy, worlds, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
     web = json.dumps({"TRES_WEB": "synthetic", "TRES_WEB_SEED": 3})
     policies = {  # one of each kind
-        replace(kind, make=None): name
-        for name, kind in reversed(POLICIES.items())
-        if kind.prepare is not with_graph
+        replace(kind_of(name), make=None): name
+        for name in reversed([*POLICIES, *RIVALS])
+        if kind_of(name).prepare is not with_graph
     }.values()
     crawls = scrapy(ORDERED, tmp_path, web, *policies, program=("-c", CRAWL_EACH), timeout=600)
     assert crawls.returncode == 0, crawls.stderr[-2000:]

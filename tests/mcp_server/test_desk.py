@@ -128,6 +128,12 @@ def test_no_file_outside_is_read(desk, name, tmp_path):
             tool(name)
 
 
+def test_crawl_that_has_just_started_has_a_state(desk, started):
+    desk.start_crawl("new", [SEED], keywords=["coffee"])
+    state = json.loads(desk.crawl_state("new"))
+    assert (state["is_running"], state["pages"]) == (True, 0)
+
+
 def test_state_has_figures_and_sites(desk):
     state = json.loads(desk.crawl_state("tea"))
     assert state["pages"] > state["relevant"] > 0

@@ -33,7 +33,7 @@ def test_agent_drives_a_crawl(tmp_path):
         refused = await call(session, "crawl_state", name="../x")
         seeds = ["http://a.test/"]
         await call(session, "start_crawl", name="one", seeds=seeds, topic="food", pages=1_000)
-        while (state := await call(session, "crawl_state", name="one"))[0]:
+        while "topic" not in (state := await call(session, "crawl_state", name="one"))[1]:
             await asyncio.sleep(0.2)
         return listed.tools, refused, state, await call(session, "stop_crawl", name="one")
 

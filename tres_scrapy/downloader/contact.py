@@ -34,13 +34,18 @@ def named_agent(agent: str, contact: str | None) -> str:
     return f"{agent} (+{contact})".lstrip()
 
 
-def check_contact(agent: str, config: Config, urls: Iterable[str]) -> None:
-    """Raise ConfigError if a long crawl from these URLs has no contact, and any is of the real web.
+def lacks_contact(agent: str, config: Config, urls: Iterable[str]) -> bool:
+    """Return whether a crawl from these URLs has no contact, and any is of the real web.
 
     Offline webs, private addresses and names for tests need none.
     """
+    return config.web.kind is None and not has_contact(agent) and any(map(_is_real, urls))
+
+
+def check_contact(agent: str, config: Config, urls: Iterable[str]) -> None:
+    """Raise ConfigError if a long crawl from these URLs lacks a contact."""
     is_long = config.pages is None or config.pages > LONG
-    if is_long and config.web.kind is None and not has_contact(agent) and any(map(_is_real, urls)):
+    if is_long and lacks_contact(agent, config, urls):
         raise ConfigError(
             f"USER_AGENT {agent!r}: a crawl of more than {LONG:,} pages must have a contact: "
             f"add {typed_setting('contact', 'you@example.org')} (a mail address or a URL)"

@@ -15,7 +15,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.typed import typed_setting
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.host import WAITED
-from tres_scrapy.downloader.contact import has_contact
+from tres_scrapy.downloader.contact import lacks_contact
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.terminal import TerminalLine
 from tres_scrapy.extensions.waking import clock
@@ -80,7 +80,8 @@ class Progress:
         self._monitor = SessionMonitor(session)
         session.listeners.append(self.booked)
         settings = self._crawler.settings
-        if not has_contact(settings["USER_AGENT"]) and Config.of(settings).web.kind is None:
+        config = Config.of(settings)
+        if lacks_contact(settings["USER_AGENT"], config, config.seed or spider.start_urls):
             logger.warning(
                 "USER_AGENT has no contact: add %s (a mail address or a URL), so that the owners "
                 "of sites can reach you",

@@ -45,7 +45,11 @@ def forget(path: Path, wanted: Forgotten, say: Callable[[str], None]) -> None:
     Raise TresError, and change nothing, if the crawl runs.
     """
     with stopped(path) as database:
-        for url in _delivered(database, wanted):
+        fetched = _fetched(database, wanted)
+        if not fetched:
+            named = ", ".join(wanted.urls | wanted.sites)
+            say(f"no page of {printable(named)} was fetched: a resumed crawl will not fetch one")
+        for url in [url for url, is_delivered in fetched if is_delivered]:
             say(f"delivered before: {printable(url)}")
         forgotten = plan(database, wanted)
         for line in take_out(path, database, forgotten):
@@ -77,15 +81,15 @@ def report_again(path: Path, say: Callable[[str], None]) -> None:
         say(f"{report}: written again")
 
 
-def _delivered(database: Database, wanted: Forgotten) -> list[str]:
-    """Return the URLs of relevant pages, whose items pipelines and feeds have had."""
+def _fetched(database: Database, wanted: Forgotten) -> list[tuple[str, bool]]:
+    """Return the URLs of pages, and whether pipelines and feeds have had their items."""
     noted = database.execute("SELECT value FROM meta WHERE name = ?", (LATE_ITEMS,)).fetchone()
     late = set(json.loads(noted[0])) if noted else set()
     found = database.execute("SELECT row, relevant, url, ifnull(final_url, url) FROM page")
     return [
-        urls[0]
+        (urls[0], bool(relevant or row in late))
         for row, relevant, *urls in found.fetchall()
-        if (relevant or row in late) and any(map(wanted.covers, urls))
+        if any(map(wanted.covers, urls))
     ]
 
 

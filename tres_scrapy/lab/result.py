@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Final, Self
 
-from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.url.message import reason
 from tres_scrapy.url.whole_file import check_numbers, whole_file
 
@@ -39,7 +39,8 @@ class Run:
     @property
     def name(self) -> str:
         """The run as a file name; a start is in it as a hash."""
-        parts = [self.web, self.topic, self.seed, self.policy, self.cap, self.pages]
+        policy = self.policy.replace(":", ".")
+        parts = [self.web, self.topic, self.seed, policy, self.cap, self.pages]
         if self.start:
             parts.append(hashlib.sha256(self.start.encode()).hexdigest()[:8])
         return "-".join(map(str, parts))
@@ -70,8 +71,8 @@ class Series:
 class Result:
     """The result of a crawl, counted by the web; `exhausted` is whether links ran out.
 
-    `fetches` excludes robots.txt. `seconds` is processor time in one process, clock time over
-    HTTP. `code` is the version of the code that crawled, "" if unknown.
+    `fetches` excludes robots.txt. `seconds` is processor time. `code` is the
+    version of the code that crawled, "" if unknown.
     """
 
     run: Run
@@ -151,7 +152,7 @@ def make_grid(
 def world_of(run: Run) -> WorldKey:
     """Return a key that is the same for all runs that can share a web and its judged pages."""
     seed = 0 if run.web in UNSEEDED else run.seed
-    return run.web, run.topic, seed, POLICIES[run.policy].classifier
+    return run.web, run.topic, seed, kind_of(run.policy).classifier
 
 
 def read_results(directory: Path) -> tuple[list[Result], list[str]]:

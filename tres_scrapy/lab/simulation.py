@@ -24,7 +24,7 @@ from tres_scrapy.crawl.failure import (
     ROBOTS,
     Failure,
 )
-from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.lab.library import Fetched, Library
 from tres_scrapy.lab.result import Result, Run, Series
@@ -86,7 +86,7 @@ class Simulation:
         self.order: list[str] = []  # the URLs in the order in which they were chosen
         self._world = world
         self._config = config
-        self._kind = POLICIES[config.policy]
+        self._kind = kind_of(config.policy)
         # it knows the pages so far, to find copies
         self._series = Series()
 

@@ -1,4 +1,4 @@
-"""The means of Tables 3 and 4 of the paper, over starts and seeds, and their Markdown tables."""
+"""The means of Table 3 of the paper, over starts and seeds, and their Markdown tables."""
 
 from __future__ import annotations
 
@@ -17,24 +17,14 @@ TRES: Final = "tres"
 ORACLE: Final = "oracle"
 LOOKAHEAD: Final = "lookahead"
 CEILINGS: Final = (ORACLE, LOOKAHEAD)  # they know the labels of the web
-VARIANTS: Final = ("tres_svm", "tres_nh", "tres_async", "synchronous")  # Table 4
 NAMES: Final = {
     "tres": "TRES",
     "tree_random": "Tree-Random",
     "random": "Random",
-    "synchronous": "Synchronous",
-    "tres_async": "TRES_Async",
-    "async": "Async",
-    "ache": "ACHE",
-    "seedfinder": "SeedFinder",
-    "shark_search": "Shark-Search",
-    "opic": "OPIC",
     "best_first": "Best-First",
     "breadth_first": "Breadth-First",
     "oracle": "Oracle",
     "lookahead": "Lookahead",
-    "tres_svm": "TRES_SVM",
-    "tres_nh": "TRES_NH",
 }  # as in the papers
 COUNTS: Final = (100, 200, 400)  # fetches after which the relevant pages are counted
 
@@ -96,22 +86,6 @@ class Cell:
         """The numbers of pages of the crawls in which links ran out."""
         return [result.pages for result in self.results if result.exhausted]
 
-    def dominates(self, other: Cell) -> bool:
-        """Return whether both means are at least the other's, and one is higher (Pareto).
-
-        The means are over the starts and seeds that both have.
-        """
-        cell, other = self.beside(other), other.beside(self)
-        mine, theirs = (cell.reach, cell.domains.mean), (other.reach, other.domains.mean)
-        return mine != theirs and mine[0] >= theirs[0] and mine[1] >= theirs[1]
-
-    def beside(self, other: Cell) -> Cell:
-        """Return the results of the starts and seeds that both have, or all results."""
-        trials = other.trials
-        return Cell(
-            tuple(each for each in self.results if each.run.trial in trials) or self.results
-        )
-
     def shares(
         self, other: Cell, count: Callable[[Result], int] = lambda result: result.relevant
     ) -> list[float]:
@@ -164,50 +138,24 @@ def _tightness(text: str) -> tuple[int, ...]:
 
 def name_of(policy: str, cap: str = "none") -> str:
     """Return the name of a crawler with its MAX, such as TRES_10."""
-    name = NAMES.get(policy, policy)
+    name = NAMES.get(policy, policy.rpartition(":")[2])
     return name if cap == "none" else f"{name}_{cap}"
 
 
 def crawler_table(cells: Cells) -> list[str]:
-    """Return Table 3: harvest rate and relevant domains of every crawler but the variants."""
-    return _score_table(cells, [name for name in policies_of(cells) if name not in VARIANTS])
-
-
-def variant_table(cells: Cells) -> list[str]:
-    """Return Table 4: TRES and its variants; [] without variants."""
-    variants = [name for name in policies_of(cells) if name in VARIANTS]
-    return _score_table(cells, [TRES, *variants]) if variants else []
-
-
-def ratio_table(cells: Cells) -> list[str]:
-    """Return the relevant pages as a share of the oracle's; [] without an oracle."""
+    """Return Table 3: harvest rate and relevant domains of every crawler."""
 
     def text(key: Key) -> str:
-        oracle = cells.get(key._replace(policy=ORACLE))
-        shares = cells[key].shares(oracle) if oracle and key in cells else []
-        return _spread(Spread.of(shares), 3) + _few(shares, _trials(cells, key)) if shares else ""
+        if key not in cells:
+            return ""
+        trials = _trials(cells, key)
+        keys = [key._replace(policy=name) for name in policies if name not in CEILINGS]
+        found = [cells[each] for each in keys if each in cells]
+        rivals = [each for each in found if each.trials == trials]
+        return _score(cells[key], [] if key.policy in CEILINGS else rivals, trials)
 
-    policies = [policy for policy in policies_of(cells) if policy != ORACLE]
-    if len(policies) == len(policies_of(cells)):
-        return []
+    policies = policies_of(cells)
     return _table(["", *topics_of(cells)], _rows(cells, policies, text))
-
-
-def pareto_table(cells: Cells) -> list[str]:
-    """Return the crawlers that TRES dominates, and where the others are better."""
-    rows = []
-    for topic, cap in product(topics_of(cells), caps_of(cells)):
-        tres, rivals = cells.get(Key(topic, TRES, cap)), _rivals(cells, topic, cap)
-        if tres is not None and rivals:
-            beaten, others = [], []
-            for rival, cell in rivals.items():
-                name = rival + _few(cell.beside(tres).results, tres.trials | cell.trials)
-                if tres.dominates(cell):
-                    beaten.append(name)
-                else:
-                    others.append(f"{name} ({_advantage(cell, tres)})")
-            rows.append([topic, cap, ", ".join(beaten), ", ".join(others)])
-    return _table(["topic", "MAX", "dominated by TRES", "not dominated"], rows) if rows else []
 
 
 def found_table(cells: Cells, topic: str, pages: int) -> list[str]:
@@ -246,19 +194,6 @@ def _range(values: Sequence[int] | Sequence[float], digits: int) -> str:
     return low if low == high else f"{statistics.fmean(values):.{digits}f} ({low} to {high})"
 
 
-def _score_table(cells: Cells, policies: Sequence[str]) -> list[str]:
-    def text(key: Key) -> str:
-        if key not in cells:
-            return ""
-        trials = _trials(cells, key)
-        keys = [key._replace(policy=name) for name in policies if name not in CEILINGS]
-        found = [cells[each] for each in keys if each in cells]
-        rivals = [each for each in found if each.trials == trials]
-        return _score(cells[key], [] if key.policy in CEILINGS else rivals, trials)
-
-    return _table(["", *topics_of(cells)], _rows(cells, policies, text))
-
-
 def _score(cell: Cell, rivals: Sequence[Cell], trials: Trials) -> str:
     """Return "harvest rate / domains", each bold if the cell is one of `rivals` and the best."""
     harvest, domains = _spread(cell.harvest, 1), _spread(cell.domains, 0)
@@ -287,23 +222,6 @@ def _trials(cells: Cells, key: Key) -> Trials:
 def _few(values: Sequence[object], trials: Trials) -> str:
     """Return the number of runs, or "" if no other crawler has more."""
     return "" if len(values) == len(trials) else f" (n = {len(values)})"
-
-
-def _rivals(cells: Cells, topic: str, cap: str) -> dict[str, Cell]:
-    """Return the crawlers that TRES is compared with, by name."""
-    keys = (Key(topic, name, cap) for name in policies_of(cells) if name not in {TRES, *CEILINGS})
-    return {name_of(key.policy): cells[key] for key in keys if key in cells}
-
-
-def _advantage(cell: Cell, tres: Cell) -> str:
-    """Return where a crawler is better than TRES on the starts and seeds that both have."""
-    cell, tres = cell.beside(tres), tres.beside(cell)
-    pairs = {
-        "harvest": (cell.reach, tres.reach, "{:.1f} > {:.1f}"),
-        "domains": (cell.domains.mean, tres.domains.mean, "{:,.1f} > {:,.1f}"),
-    }
-    ahead = [f"{name} {form.format(a, b)}" for name, (a, b, form) in pairs.items() if a > b]
-    return ", ".join(ahead) or "the same"
 
 
 def _rows(cells: Cells, policies: Sequence[str], text: Callable[[Key], str]) -> Iterator[list[str]]:

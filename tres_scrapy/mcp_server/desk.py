@@ -64,6 +64,8 @@ class Desk:
     def crawl_state(self, name: str) -> str:
         """Say how far a crawl is: pages, relevant pages, sites, why it ended, open questions."""
         facts: dict[str, Any] = {"name": name, "is_running": self.workplace.is_running(name)}
+        if facts["is_running"] and not self.workplace.has_record(name):
+            return reply(facts | {"pages": 0, "relevant": 0, "ended": ""}, long=False)
         with Record(self.workplace.record(name)) as record, record.moment():
             count, meta = record.count(), record.meta()
             pages = sum(count.get(kind, 0) for kind in ("relevant", "irrelevant", "copy"))

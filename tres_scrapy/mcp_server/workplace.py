@@ -62,10 +62,13 @@ class Workplace:
 
     def record(self, name: str) -> Path:
         """Return the file of a run; raise TresError if nothing is written yet."""
-        path = self.job(name) / RECORD
-        if not path.is_file():
+        if not self.has_record(name):
             raise TresError(f"{name} has not written its file yet: {self.last_line(name)}")
-        return path
+        return self.job(name) / RECORD
+
+    def has_record(self, name: str) -> bool:
+        """Return whether a crawl has written its file, as it does when its topic is loaded."""
+        return (self.job(name) / RECORD).is_file()
 
     def is_running(self, name: str) -> bool:
         """Return whether a crawl runs."""

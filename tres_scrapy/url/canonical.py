@@ -67,6 +67,8 @@ def canonicalise(url: str) -> str | None:
     if parts.scheme not in DEFAULT_PORTS or port == 0 or HOST.fullmatch(host) is None:
         return None
     host = host.removesuffix(".")
+    if len(host) > MAX_HOST:
+        return None
     place = f"[{host}]" if ":" in host else host
     place += "" if port in {None, DEFAULT_PORTS[parts.scheme]} else f":{port}"
     canonical = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
