@@ -24,7 +24,8 @@ from tres_scrapy.extensions.topic_source import topic_folder
 from tres_scrapy.url.message import TresError, plainly
 
 FIRST: Final = 12  # pages before the first questions: the topic has learned from ten
-GROWTH: Final = 1.5  # of the pages from some questions to the next, at least
+GROWTH: Final = 1.5  # of the pages from some questions to the next, in a crawl without an end
+LEAST_GROWTH: Final = 1.1  # in others
 LAST: Final = 0.5  # share of all pages at which the last are asked: they know the topic best
 PATIENCE: Final = 3  # failures in a row, after which the answerer is not asked any more
 
@@ -40,10 +41,7 @@ class AskAnswerer:
         self._crawler = crawler
         self._answerer = answerer
         self._most = most
-        self._growth = GROWTH
-        if pages is not None and most > AT_ONCE:
-            rounds = ceil(most / AT_ONCE)
-            self._growth = max(GROWTH, (LAST * pages / FIRST) ** (1 / (rounds - 1)))
+        self._pages = pages
         self._asking: Asking | None = None
         self._recorder: Recorder | None = None
         self._next = float(FIRST)
@@ -76,7 +74,7 @@ class AskAnswerer:
         record = None if self._recorder is None else self._recorder.path
         past = len(folder.read_answered())  # before the crawl was interrupted
         self._asking = Asking(folder, self._answerer, record, self._most - past)
-        self._next = FIRST * self._growth ** (past / AT_ONCE)
+        self._next = self._after(session.crawl.pages, self._most - past) if past else FIRST
         session.listeners.append(self.booked)
 
     def spider_closed(self, spider: Spider) -> None:
@@ -88,7 +86,7 @@ class AskAnswerer:
         session, asking = CrawlSession.of(self._crawler), self._asking
         if self._is_asked or asking is None or session.crawl.pages < self._next:
             return
-        self._next = session.crawl.pages * self._growth
+        self._next = self._after(session.crawl.pages, asking.left)
         if self._failures >= PATIENCE:
             return
         try:
@@ -102,6 +100,13 @@ class AskAnswerer:
             self._recorder.flush()
         self._is_asked = True
         deferToThread(asking.ask, questions).addCallbacks(self._say, self._fail)
+
+    def _after(self, pages: int, left: int) -> float:
+        """Return after how many pages to ask next, from the pages and questions left of now."""
+        if self._pages is None:
+            return pages * GROWTH
+        rounds = max(1, ceil(left / AT_ONCE) - 1)
+        return pages * max(LEAST_GROWTH, (LAST * self._pages / max(1, pages)) ** (1 / rounds))
 
     def _say(self, lines: list[str]) -> None:
         self._is_asked, self._failures = False, 0
