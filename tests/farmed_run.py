@@ -9,12 +9,14 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks, Scope
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.page.copies import NOTHING, Known
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.run_file import open_to_write
 from tres_scrapy.run.writer import Writer
 
 HONEST = 40
 META = {"topic": "food", "policy": "plain"}
+STALE = Known(64, 0, 64, 0, 0.0)
 SEED = "http://honest0.test/"
 
 
@@ -41,24 +43,36 @@ def farmed(url, random):
     return ["http://farm.test/"] if url.startswith("http://honest3.") else honest(url, random)
 
 
+def hidden_farm(url, random):
+    """Return the same, but the site that links to the farm links to many others too."""
+    return farmed(url, random) + ([] if "farm" in url else honest(url, random))
+
+
 def one_site(url, random):
     """Return links to one site, of whose pages there is no end."""
     return honest(url, random)[:1] + [f"http://large.test/{random.integers(10**9)}"] * 3
 
 
-def steps(crawl, links):
+def repeating(url):
+    """Return what is known of a page: the farm says the same again and again."""
+    return STALE if "farm" in url else NOTHING
+
+
+def steps(crawl, links, known=lambda _: NOTHING):
     """Run a crawl to its end, one booking at a time; all pages are relevant."""
     random = np.random.default_rng(0)
     while (decision := crawl.next()) is not None:
         urls = list(dict.fromkeys(links(crawl.store.url(decision.row), random)))
         actions = np.zeros((len(urls), 3), dtype=np.float32)
+        site = int(crawl.store["domain"][decision.row])
+        crawl.store.ledger.note_known(site, known(crawl.store.url(decision.row)))
         yield crawl.book(decision.row, judged(), Outlinks(urls, [""] * len(urls), actions))
 
 
-def record(path, crawl, links, *, is_durable=False):
+def record(path, crawl, links, *, is_durable=False, **says):
     """Record a crawl to its end, as in JOBDIR if `is_durable`."""
     writer = Writer(Journal(open_to_write(path), is_durable=is_durable), crawl, 100.0)
     writer.begin(META | {"output": str(path.with_suffix(".jsonl"))}, {}, 100.0)
-    for number, booking in enumerate(steps(crawl, links)):
+    for number, booking in enumerate(steps(crawl, links, **says)):
         writer.note(told(booking, "a page"), 100.0 + number)
     writer.close(500.0, "page_limit")

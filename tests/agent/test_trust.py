@@ -16,6 +16,7 @@ from tres_scrapy.agent.trust import (
     trust_of,
 )
 from tres_scrapy.frontier.admission import Outlinks
+from tres_scrapy.frontier.body import Bodies
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.ledger import DomainLedger, Said
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
@@ -31,14 +32,14 @@ def crawls(draw):
     pages = draw(st.lists(st.integers(0, 300), min_size=DOMAINS, max_size=DOMAINS))
     stale = [draw(st.integers(0, count)) for count in pages]
     words = [[draw(st.integers(0, 10 * count)) for count in pages] for _ in range(2)]
-    said = Said(*(np.array(each, "i4") for each in (pages, stale, *words)))
-    order = draw(st.permutations(range(DOMAINS)))
-    known = [[NO_PARENT, *order[:place]] for place in range(1, DOMAINS)]
-    finders = [NO_PARENT, *(draw(st.sampled_from(each)) for each in known)]
+    said = Said(*(np.array(each, "i4") for each in (pages, pages, stale, *words)))
+    finders = [NO_PARENT, *(draw(st.integers(NO_PARENT, n - 1)) for n in range(1, DOMAINS))]
     number = st.integers(0, DOMAINS - 1)
     links = draw(st.sets(st.tuples(number, number).filter(lambda pair: pair[0] != pair[1])))
+    links |= {(by, domain) for domain, by in enumerate(finders) if by != NO_PARENT}
     both = np.array(sorted(links), dtype=np.int64).reshape(-1, 2).T
-    return said, np.array(order), np.array(finders), both
+    found_by = np.array(finders)
+    return said, Bodies(found_by, both, np.flatnonzero(found_by == NO_PARENT), few=0)
 
 
 def slow_trust(is_seed, links):
@@ -54,34 +55,30 @@ def slow_trust(is_seed, links):
 
 @given(crawls())
 def test_trust_is_the_walk_from_the_seeds(crawl):
-    *_, order, finders, links = crawl
-    is_seed = np.isin(np.arange(DOMAINS), order[finders == NO_PARENT])
-    trust = trust_of(is_seed, links)
+    _, bodies = crawl
+    is_seed = np.isin(np.arange(DOMAINS), bodies.seeds)
+    trust = trust_of(is_seed, bodies.links)
     assert trust.sum() == pytest.approx(1)
-    assert np.abs(trust - slow_trust(is_seed, links)).sum() < 2 * DAMPING**20
+    assert np.abs(trust - slow_trust(is_seed, bodies.links)).sum() < 2 * DAMPING**20
 
 
 @given(crawls())
 def test_excess_is_that_of_the_bodies_around(crawl):
-    said, order, finders, links = crawl
-    pages, stale, new, expected = said
-    is_seed = np.isin(np.arange(DOMAINS), order[finders == NO_PARENT])
-    trust, finder_of = trust_of(is_seed, links), dict(zip(order, finders, strict=True))
+    said, bodies = crawl
+    pages, _, stale, new, expected = said
+    is_seed = np.isin(np.arange(DOMAINS), bodies.seeds)
+    trust = trust_of(is_seed, bodies.links)
     total = max(pages.sum(), LEAST)
 
     def around(domain):
-        """The domain and those that it was found through, but for the seed."""
-        ways = []
-        while finder_of[domain] != NO_PARENT:
-            ways.append(domain)
-            domain = finder_of[domain]
-        return ways
+        """The domain and the bodies that it is in, but for seeds."""
+        return [b for b in range(DOMAINS) if bodies.members(b)[domain] and not is_seed[b]]
 
     def inside(body):
-        return [domain for domain in range(DOMAINS) if body in around(domain)]
+        return np.flatnonzero(bodies.members(body)).tolist()
 
-    def beyond(domains, credit, most=1.0):
-        may = max(FREE, credit * min(trust[domains].sum(), most))
+    def beyond(domains, credit):
+        may = max(FREE, credit * trust[domains].sum())
         return max(0, 1 - may / max(pages[domains].sum() / total, may))
 
     def staleness(body):
@@ -96,11 +93,10 @@ def test_excess_is_that_of_the_bodies_around(crawl):
         for domain in range(DOMAINS)
         if any(pages[body] <= FEW and staleness(body) > 0 for body in around(domain))
     ]
-    for domain, excess in enumerate(excess_of(said, order, finders, links)):
+    for domain, excess in enumerate(excess_of(said, bodies, pages).of_domains(bodies)):
         most = beyond(small, CREDIT_TOGETHER) if domain in small else 0.0
         for body in around(domain):
-            door = trust[body] / (1 - DAMPING)
-            most = max(most, beyond(inside(body), CREDIT, door) * staleness(body))
+            most = max(most, beyond(inside(body), CREDIT) * staleness(body))
         assert excess == pytest.approx(most)
 
 

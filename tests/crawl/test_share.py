@@ -1,15 +1,14 @@
 """Who gave most of the last pages of a crawl."""
 
 import pytest
-from farmed_run import crawl_of, farmed, honest, one_site, steps
+from farmed_run import STALE, crawl_of, farmed, hidden_farm, honest, one_site, repeating, steps
 
 from tres_scrapy.config.limit import Cap
-from tres_scrapy.crawl.share import CAP, HUB, LEAST, SCOPE, SEED, STEPS, Shares
-from tres_scrapy.frontier.body import SiteLinks
+from tres_scrapy.crawl.share import BODY, CAP, DOUBTFUL, HUB, LEAST, SCOPE, SEED, SMALL, Shares
 
 
-def shares_of(crawl, links):
-    for _ in steps(crawl, links):
+def shares_of(crawl, links, **says):
+    for _ in steps(crawl, links, **says):
         pass
     return Shares(crawl)
 
@@ -92,12 +91,71 @@ def test_large_site_with_few_links_is_a_surprise():
     assert (holder.site, holder.sites, holder.linkers, holder.reason) == ("large.test", 1, 1, "")
 
 
-def test_long_chain_of_sites_takes_few_steps(monkeypatch):
+def test_long_chain_of_sites_is_one_body():
     def links(url, random):
         number = int(url.partition("chain")[2].partition(".")[0] or 0)
         return [f"http://chain{number + 1}.test/"] if number < 100 else [url + "x" for _ in "1"]
 
-    counted, doors = [], SiteLinks.doors
-    monkeypatch.setattr(SiteLinks, "doors", lambda *args: counted.append(1) or doors(*args))
-    assert shares_of(crawl_of(600), links).holder is not None
-    assert 2 < len(counted) <= STEPS + 1
+    holder = shares_of(crawl_of(600), links).holder
+    assert (holder.site, holder.sites) == ("chain100.test", 1)
+    holder = shares_of(crawl_of(600, Cap(5, 5)), honest_chain).holder
+    assert holder.sites > 90
+
+
+def honest_chain(url, random):
+    """Return links to the next site of a chain, which begins at one honest site."""
+    number = int(url.partition("chain")[2].partition(".")[0] or 0)
+    if "chain" in url:
+        return [f"http://chain{number + 1}.test/{page}" for page in "ab"]
+    return ["http://chain0.test/"] if url.startswith("http://honest3.") else honest(url, random)
+
+
+def small_farms(url, random):
+    """Return the links of a web in which each honest page leads to another small farm."""
+    if "farm" in url:
+        return [url + "/more"] * (random.random() < 0.5)
+    return [*honest(url, random), f"http://farm{random.integers(10**9)}.test/"]
+
+
+def test_judge_and_trust_disagree_about_a_farm_that_repeats_itself():
+    holder = shares_of(crawl_of(600, Cap(9, 9)), hidden_farm, known=repeating).holder
+    assert (holder.site, holder.reason, holder.doubt) == ("farm.test", "", BODY)
+    assert holder.sites > 50
+
+
+def test_judge_and_trust_disagree_about_many_small_farms():
+    holder = shares_of(crawl_of(300), small_farms, known=repeating).holder
+    assert (holder.reason, holder.doubt) == ("", SMALL)
+    assert holder.site.startswith("farm")
+    assert holder.sites > 50
+    assert holder.pages > DOUBTFUL * holder.of
+
+
+@pytest.mark.parametrize("cap", [None, Cap(9, 9)])
+@pytest.mark.parametrize("links", [honest, one_site])
+def test_sites_that_others_link_to_may_repeat_themselves(links, cap):
+    holder = shares_of(crawl_of(400, cap), links, known=lambda _: STALE).holder
+    assert holder is None or not holder.doubt
+
+
+@pytest.mark.parametrize("links", [hidden_farm, small_farms])
+def test_farm_that_the_judge_does_not_like_is_no_doubt(links):
+    crawl = crawl_of(600, Cap(9, 9))
+    for booking in steps(crawl, links, known=repeating):
+        crawl.store.ledger.said.relevant[crawl.store["domain"][booking.decision.row]] = 0
+    holder = Shares(crawl).holder
+    assert holder is None or not holder.doubt
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"allowed_domains": ("honest0.test", "large.test")}, {"cap": Cap(999, 999)}],
+)
+def test_site_that_the_user_asked_for_is_no_doubt(options):
+    def links(url, random):
+        return [f"http://large.test/{random.integers(10**9)}" for _ in "12"] + [
+            "http://honest0.test/"
+        ]
+
+    holder = shares_of(crawl_of(300, **options), links, known=lambda _: STALE).holder
+    assert not holder.doubt

@@ -1,18 +1,33 @@
-"""The bodies of sites, compared with what is unreachable without their doors."""
+"""The bodies of sites, compared with what is unreachable without each site."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.frontier.body import LINKERS, SiteLinks
+from tres_scrapy.frontier.admission import Outlinks
+from tres_scrapy.frontier.body import FEW, Bodies
+from tres_scrapy.frontier.feature import SEED_PATH
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
-SIZE = LINKERS + 1  # so that no link is left out
+SIZE = 9
 
 
-def doors_of(links, starts, size=SIZE):
-    found = np.array(sorted(links), dtype=np.int64).reshape(-1, 2)
-    sites = SiteLinks(found[:, 0], found[:, 1], size)
-    return sites.doors(np.array(sorted(starts))).tolist()
+@st.composite
+def webs(draw):
+    """Who found each site, the links between sites, and the seeds; the first is a seed."""
+    numbers = st.integers(0, SIZE - 1)
+    finders = [NO_PARENT, *(draw(st.integers(0, site - 1)) for site in range(1, SIZE))]
+    links = {(finder, site) for site, finder in enumerate(finders) if finder != NO_PARENT}
+    links |= {(a, b) for a, b in draw(st.lists(st.tuples(numbers, numbers))) if a != b}
+    seeds = {0} | draw(st.sets(numbers, max_size=2))
+    return finders, links, seeds
+
+
+def bodies_of(finders, links, seeds, few=0):
+    ends = np.array(sorted(links), dtype=np.int64).reshape(-1, 2).T
+    return Bodies(np.array(finders), ends, np.array(sorted(seeds)), few=few)
 
 
 def reached(links, starts, without):
@@ -22,44 +37,68 @@ def reached(links, starts, without):
     return found
 
 
-def slow_doors(links, starts, size=SIZE):
-    """Return the first site without which a site is out of reach, by trying all of them."""
-    doors = []
-    for site in range(size):
-        needed = {
-            door
-            for door in set(range(size)) - set(starts) - {site}
-            if site not in reached(links, starts, door)
-        }
-        if site in starts or not needed:
-            doors.append(site)
-            continue
-        (first,) = [
-            d for d in needed if not any(d not in reached(links, starts, e) for e in needed - {d})
-        ]
-        doors.append(first)
-    return doors
+def slow_around(links, starts, site):
+    """Return a site and those without which it is out of reach, the innermost first."""
+    if site in starts:
+        return [site]
+    needed = {
+        door
+        for door in range(SIZE)
+        if door not in starts and site not in reached(links, starts, door)
+    }
+    return sorted(needed, key=lambda a: sum(b not in reached(links, starts, a) for b in needed))
 
 
-@given(
-    finders=st.lists(st.integers(0, SIZE), min_size=SIZE - 1, max_size=SIZE - 1),
-    more=st.lists(st.tuples(st.integers(0, SIZE - 1), st.integers(1, SIZE - 1)), max_size=15),
-    starts=st.sets(st.integers(0, SIZE - 1), max_size=2),
-)
-def test_doors_dominate_their_sites(finders, more, starts):
-    # a site is found by one with a lower number
-    links = {(finder % site, site) for site, finder in enumerate(finders, 1)}
-    links |= {(a, b) for a, b in more if a != b}
-    starts |= {0}
-    assert doors_of(links, starts) == slow_doors(links, starts)
+def around(bodies, site):
+    inside = [other for other in range(SIZE) if bodies.members(other)[site]]
+    return sorted(inside, key=lambda other: -bodies.depths[other])
 
 
-def test_site_found_by_redirect_is_its_own_door():
-    assert doors_of({(0, 1), (3, 2), (2, 3)}, {0}, 4) == [0, 1, 2, 2]
+@given(webs())
+def test_bodies_are_what_is_reached_through_a_site_only(web):
+    _, links, seeds = web
+    bodies = bodies_of(*web)
+    for site in range(SIZE):
+        expected = slow_around(links, seeds, site)
+        assert around(bodies, site) == expected
+        assert bodies.doors[site] == expected[-1]
+        assert bodies.depths[site] == len(expected)
 
 
-def test_only_the_first_linkers_count():
-    links = {(0, n) for n in range(1, 12)} | {(n, 12) for n in range(1, 12)} | {(0, 13)}
-    sites = SiteLinks(*np.array(sorted(links)).T, 14)
-    assert sites.counts[12] == 11
-    assert sites.doors(np.array([0]))[12] == 12
+@given(webs(), st.lists(st.integers(0, 99), min_size=SIZE, max_size=SIZE))
+def test_numbers_are_added_up_and_handed_down(web, numbers):
+    bodies, numbers = bodies_of(*web), np.array(numbers, dtype=np.int32)
+    members = np.array([bodies.members(site) for site in range(SIZE)])
+    assert bodies.sums(numbers).tolist() == (members @ numbers).tolist()
+    assert bodies.inherited(numbers).tolist() == (members * numbers[:, None]).max(axis=0).tolist()
+    assert bodies.linkers.sum() == len(web[1])
+
+
+@pytest.mark.parametrize("few", [FEW, FEW + 1])
+def test_few_sites_that_a_seed_links_to_are_as_good(few):
+    finders = [NO_PARENT, *[0] * few, 1]
+    links = {(finder, site) for site, finder in enumerate(finders) if site}
+    bodies = bodies_of(finders, links, {0}, FEW)
+    assert bodies.seeds.tolist() == [0]
+    assert (bodies.doors[-1] == 1) == (few > FEW)
+
+
+def add(store, parent, *urls):
+    return store.add(parent, Outlinks(urls, [""] * len(urls), np.zeros((len(urls), 3), "f4")))
+
+
+@pytest.mark.parametrize("inlinks", [True, False])
+def test_site_found_by_redirect_is_in_the_body_of_its_finder(inlinks):
+    store = SampleStore(DomainLedger(inlinks=inlinks))
+    (seed,) = add(store, NO_PARENT, "http://seed.test/")
+    store.lease(seed)
+    store.finish(seed, SEED_PATH)
+    farm, *_ = add(store, seed, *(f"http://{name}.test/" for name in ("farm", *"abcde")))
+    store.lease(farm)
+    store.finish(farm, SEED_PATH)
+    (moved,) = add(store, farm, "http://farm.test/1")
+    store.lease(moved)
+    store.redirect(moved, "http://other.test/")
+    names, bodies = store.ledger.names, Bodies.of(store)
+    door = names[bodies.doors[names.index("other.test")]]
+    assert door == ("farm.test" if inlinks else "other.test")

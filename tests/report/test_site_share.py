@@ -6,27 +6,28 @@ import sqlite3
 from types import SimpleNamespace
 
 import pytest
-from farmed_run import crawl_of, farmed, honest, one_site, record
+from farmed_run import crawl_of, farmed, hidden_farm, honest, one_site, record, repeating
 from scrapy.settings import Settings
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
-from tres_scrapy.crawl.share import Holder
+from tres_scrapy.crawl.share import BODY, SMALL, Holder
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.view import View
+from tres_scrapy.page.copies import NOTHING
 from tres_scrapy.report.chart import plotly_script
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.share import holder_of, independent, sentence, shares
+from tres_scrapy.report.share import DOUBT, holder_of, independent, sentence, shares
 from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.run.snapshot import DOORS, HOLDER
 
 WARNING = "of the last 500 pages; 1 other site links to farm.test."
 
 
-def recorded(folder, links, pages=600, **options):
-    record(folder / "a.run", crawl_of(pages, **options), links)
+def recorded(folder, links, pages=600, known=lambda _: NOTHING, **options):
+    record(folder / "a.run", crawl_of(pages, **options), links, known=known)
     return Record(folder / "a.run")
 
 
@@ -105,6 +106,26 @@ def test_log_warns_once_about_each_body(caplog):
     assert first.startswith("farm.test and 4 sites found only through it gave 60% of the last 500")
     assert "no other sites link to farm.test" in first
     assert second.startswith("other.test gave 60%")
+
+
+def test_report_says_where_judge_and_trust_disagree(tmp_path):
+    with recorded(tmp_path, hidden_farm, known=repeating, cap=Cap(9, 9)) as read:
+        assert holder_of(read).doubt == BODY
+        page = render(read).replace(plotly_script(), "")
+    assert DOUBT in page
+    assert 'class="failed" role="alert"' in page
+
+
+def test_log_warns_once_about_small_sites(caplog):
+    recorder = Recorder(SimpleNamespace(), Config.of(Settings()))
+    small = Holder("a.test", 9, 100, 500, 1, doubt=SMALL)
+    recorder._warn(small)
+    recorder._warn(small._replace(site="b.test"))
+    (said,) = caplog.messages
+    assert said == (
+        "9 small sites, of which a.test is the largest, gave 20% of the last 500 pages; 1 other "
+        f"site links to a.test. {DOUBT}To take its pages out: tres distrust a.test RUN"
+    )
 
 
 def test_reason_is_said():

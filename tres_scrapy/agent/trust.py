@@ -3,8 +3,8 @@
 A crawler is rewarded by its own judge, so who writes pages that the judge likes, endlessly, would
 own the crawl. But two things he cannot write: the links of others, and something new on each page.
 TrustRank (Gyöngyi, Garcia-Molina and Pedersen, 2004) passes the trust of the seeds along links
-between domains. A body is a domain with all that was found through it. A body is stale as far
-as its pages have hardly a new phrase or word (`page/copies.py`).
+between domains. A body is a domain with all that is reached only through it (`frontier/body.py`).
+It is stale as far as its pages have hardly a new phrase or word (`page/copies.py`).
 
 As long as a body has less than FREE of the pages of a crawl, or its share of them is no more than
 CREDIT times its share of the trust, nothing happens. What a stale body takes beyond that costs its
@@ -14,11 +14,12 @@ domains of few pages count together, for a farm may have any number of them.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.frontier.body import Bodies
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.ledger import Said
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
@@ -58,9 +59,8 @@ class Trust:
             return np.zeros(len(rows), dtype=np.float32)
         said = store.ledger.said
         if (pages := said.pages.sum()) >= self._due:
-            links = store.ledger.links.values()
-            ends = np.stack([links >> 32, links & 0xFFFFFFFF])
-            self._excess = excess_of(said, *self._finders(), ends)
+            bodies = Bodies.of(store)
+            self._excess = excess_of(said, bodies, said.pages).of_domains(bodies)
             self._due = int(pages * GROWTH) + WAIT
         excess = np.zeros(len(rows), dtype=np.float32)
         places, sources = np.arange(len(rows)), rows
@@ -73,40 +73,31 @@ class Trust:
             places, sources = places[goes_on], parents[goes_on].astype(np.int64)
         return excess
 
-    def _finders(self) -> tuple[Numbers, Numbers]:
-        """Return the domains of samples in the order found [n], and what found each [n].
 
-        The finder of a seed is NO_PARENT.
-        """
-        domains = self._store["domain"].take(np.arange(len(self._store)))
-        _, firsts = np.unique(domains, return_index=True)
-        firsts.sort()
-        parents = self._store["parent"].take(firsts)
-        finders = np.where(parents == NO_PARENT, NO_PARENT, domains[np.maximum(parents, 0)])
-        return domains[firsts].astype(np.int64), finders.astype(np.int64)
+class Excess(NamedTuple):
+    """Which share of their pages is beyond what bodies [N] may have."""
+
+    of_bodies: Shares
+    is_small: NDArray[np.bool_]  # stale domains of few pages [N],
+    together: float  # and the share of their pages that is beyond
+
+    def of_domains(self, bodies: Bodies) -> Shares:
+        """Return the highest of the bodies that each domain [N] is in, and of small ones."""
+        return bodies.inherited(np.maximum(self.of_bodies, self.is_small * self.together))
 
 
-def excess_of(said: Said, found: Numbers, finders: Numbers, links: Numbers) -> Shares:
-    """Return the share of the pages of bodies of domains [N] that is beyond what they may take.
-
-    `found` [n] are domains in the order found, `finders` [n] the domain by which each was,
-    NO_PARENT for seeds; `links` [2, m] lead from one domain to another. The share of a domain is
-    the highest of its own body and of those that contain it.
-    """
-    is_seed = np.zeros(len(said.pages), dtype=np.bool_)
-    is_seed[found[finders == NO_PARENT]] = True
-    ways = _levels(found, finders)
-    trust = trust_of(is_seed, links)
-    total = max(int(said.pages.sum()), LEAST)
-    bodies = Said(*(_of_bodies(each, ways) for each in said))
-    staleness = np.where(is_seed, 0, staleness_of(bodies))
-    # What a door passed on, it has: more came in by links to honest sites found through it.
-    trusted = np.minimum(_of_bodies(trust, ways), trust / (1 - DAMPING))
-    excess = _beyond(bodies.pages / total, CREDIT * trusted) * staleness
-    is_small = _inherited((said.pages <= FEW) & (staleness > 0), ways)
-    share = np.array([said.pages[is_small].sum() / total])
+def excess_of(said: Said, bodies: Bodies, pages: NDArray[np.integer]) -> Excess:
+    """Return what is beyond the trust, of `pages` [N] of domains: all pages or the last ones."""
+    is_seed = np.isin(np.arange(len(pages)), bodies.seeds)
+    trust = trust_of(is_seed, bodies.links)
+    total = max(int(pages.sum()), LEAST)
+    staleness = np.where(is_seed, 0, staleness_of(Said(*map(bodies.sums, said))))
+    shares = bodies.sums(pages) / total
+    is_small = bodies.inherited((said.pages <= FEW) & (staleness > 0))
+    share = np.array([pages[is_small].sum() / total])
     together = _beyond(share, CREDIT_TOGETHER * trust[is_small].sum())
-    return _inherited(np.maximum(excess, is_small * together), ways)
+    of_bodies = _beyond(shares, CREDIT * bodies.sums(trust)) * staleness
+    return Excess(of_bodies, is_small, float(together[0]))
 
 
 def staleness_of(bodies: Said) -> Shares:
@@ -137,37 +128,6 @@ def trust_of(is_seed: NDArray[np.bool_], links: Numbers) -> Shares:
         flow = np.bincount(targets, trust[sources] / degrees[sources], count)
         trust = DAMPING * flow + given * (trust.sum() - DAMPING * flow.sum())
     return trust
-
-
-def _levels(found: Numbers, finders: Numbers) -> list[tuple[Numbers, Numbers]]:
-    """Return domains [n] and what found them [n], for each number of steps from the seeds.
-
-    Domains that found no other come last, however many steps away.
-    """
-    steps, levels = {NO_PARENT: -1}, dict[int, list[tuple[int, int]]]()
-    leads = np.isin(found, finders)
-    for domain, finder in zip(found[leads].tolist(), finders[leads].tolist(), strict=True):
-        step = steps[domain] = steps[finder] + 1
-        levels.setdefault(step, []).append((domain, finder))
-    ways = (np.array(levels[step]).T for step in range(1, len(levels)))
-    last = ~leads & (finders != NO_PARENT)
-    return [*((domains, by) for domains, by in ways), (found[last], finders[last])]
-
-
-def _of_bodies(numbers: NDArray, levels: list[tuple[Numbers, Numbers]]) -> NDArray:  # type: ignore[type-arg]
-    """Return the sums over the bodies of domains [N]: each with all that was found through it."""
-    sums = numbers.copy()
-    for domains, finders in reversed(levels):
-        np.add.at(sums, finders, sums[domains])
-    return sums
-
-
-def _inherited(values: NDArray, levels: list[tuple[Numbers, Numbers]]) -> NDArray:  # type: ignore[type-arg]
-    """Return the highest value [N] of each domain and of those on the way to it."""
-    highest = values.copy()
-    for domains, finders in levels:
-        highest[domains] = np.maximum(highest[domains], highest[finders])
-    return highest
 
 
 def _beyond(shares: Shares, trusted: Shares) -> Shares:

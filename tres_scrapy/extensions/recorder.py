@@ -24,7 +24,7 @@ from tres_scrapy import settings as own_settings
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.crawl.share import Holder
+from tres_scrapy.crawl.share import SMALL, Holder
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.report.record import Record
@@ -222,8 +222,11 @@ class Recorder:
 
     def _warn(self, holder: Holder | None) -> None:
         """Warn once about each site or body that gives most pages, unless that was asked for."""
-        if holder is not None and not holder.reason and holder.site not in self._warned:
-            self._warned.add(holder.site)
+        if holder is None or holder.reason:
+            return
+        about = SMALL if holder.doubt == SMALL else holder.site
+        if about not in self._warned:
+            self._warned.add(about)
             logger.warning("%s", sentence(holder))
 
     def _note_health(self, memory: int | None) -> None:

@@ -36,9 +36,10 @@ UNLIMITED: Final = np.iinfo(np.int32).max
 
 
 class Said(NamedTuple):
-    """What is new on the pages of domains [N]."""
+    """What the pages of domains [N] say."""
 
     pages: NDArray[np.int32]
+    relevant: NDArray[np.int32]
     stale: NDArray[np.int32]  # pages without new phrases
     new: NDArray[np.int32]  # words
     expected: NDArray[np.float32]  # new words, if the pages were like others at the time

@@ -192,12 +192,14 @@ def _headline(record: Record) -> dict[str, str]:
     found = {
         "pages": f"{last.pages:,}",
         "harvest rate": _percent(last.relevant / max(1, last.pages)),
+    }
+    if linked is not None:
+        found["relevant and independently linked"] = _percent(linked / max(1, last.pages))
+    found |= {
         "relevant pages": f"{last.relevant:,}",
         "relevant domains": f"{last.domains:,}",
         "waiting links": f"{last.frontier:,}",
     }
-    if linked is not None:
-        found["relevant and independently linked"] = _percent(linked / max(1, last.pages))
     if last.leaves is not None:
         found["leaves"] = f"{last.leaves:,}"
     if walls:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final, NamedTuple
 
-from tres_scrapy.crawl.share import CAP, HUB, SCOPE, SEED, Holder
+from tres_scrapy.crawl.share import CAP, HUB, SCOPE, SEED, SMALL, Holder
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import reading
 from tres_scrapy.run.snapshot import DOORS, HOLDER
@@ -18,6 +18,7 @@ REASONS: Final = {
     CAP: "max_per_domain allows as many",
     HUB: "many other sites link to it",
 }
+DOUBT: Final = "The judge likes these pages, but they say hardly anything new. "
 
 
 class Share(NamedTuple):
@@ -68,15 +69,18 @@ def holder_of(record: Record) -> Holder | None:
 
 def sentence(holder: Holder) -> str:
     """Return who gave most of the last pages, and whether that was to be expected."""
-    others = holder.sites - 1
-    found = f" and {others:,} {plural(others, 'site')} found only through it" if others else ""
     share = f"{holder.pages / holder.of:.0%} of the last {holder.of} pages"
-    said = f"{holder.site}{found} gave {share}"
+    others = holder.sites - 1
+    if holder.doubt == SMALL:
+        found = f"{holder.sites:,} small {plural(holder.sites, 'site')}, of which {holder.site} is "
+        said = f"{found}the largest, gave {share}"
+    else:
+        found = f" and {others:,} {plural(others, 'site')} found only through it" if others else ""
+        said = f"{holder.site}{found} gave {share}"
     if holder.reason:
         return f"{said}: {REASONS[holder.reason]}."
     number = f"{holder.linkers:,}" if holder.linkers else "no"
     links = "links" if holder.linkers == 1 else "link"
-    return (
-        f"{said}; {number} other {plural(holder.linkers, 'site')} {links} to {holder.site}. To "
-        f"take its pages out: tres distrust {holder.site} RUN"
-    )
+    said += f"; {number} other {plural(holder.linkers, 'site')} {links} to {holder.site}. "
+    doubt = DOUBT if holder.doubt else ""
+    return f"{said}{doubt}To take its pages out: tres distrust {holder.site} RUN"

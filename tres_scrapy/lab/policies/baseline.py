@@ -107,24 +107,24 @@ class RandomPolicy(Policy):
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         self._store = store
-        self._pool = LeafPool()
-        self._leaf = self._pool.add_leaf()
+        self.pool = LeafPool()
+        self._leaf = self.pool.add_leaf()
         self._random = np.random.default_rng(setup.seed)
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Add the outlinks to the frontier."""
-        self._pool.extend(self._leaf, outlinks)
+        self.pool.extend(self._leaf, outlinks)
 
     def readmit(self, rows: Rows) -> None:
         """Add samples to the frontier."""
-        self._pool.extend(self._leaf, rows)
+        self.pool.extend(self._leaf, rows)
 
     def select(self, available: Availability = ANY_HOST) -> Decision | None:
         """Draw a sample uniformly."""
-        drawn = representatives(self._pool, self._store, self._random, available)
+        drawn = representatives(self.pool, self._store, self._random, available)
         if not len(drawn.rows):
             return None
-        _, row = drawn.take(0, self._pool)
+        _, row = drawn.take(0, self.pool)
         return Decision(row, None, None)
 
     def state(self) -> dict[str, bytes]:
