@@ -106,7 +106,8 @@ class AskAnswerer:
         if self._pages is None:
             return pages * GROWTH
         rounds = max(1, ceil(left / AT_ONCE) - 1)
-        return pages * max(LEAST_GROWTH, (LAST * self._pages / max(1, pages)) ** (1 / rounds))
+        wanted: float = (LAST * self._pages / max(1, pages)) ** (1 / rounds)
+        return pages * max(LEAST_GROWTH, wanted)
 
     def _say(self, lines: list[str]) -> None:
         self._is_asked, self._failures = False, 0
