@@ -95,7 +95,7 @@ class CrawlSession:
         config, connect = Config.of(crawler.settings), crawler.signals.connect
         jobdir, began = crawler.settings["JOBDIR"], now()
         output = config.output.file or Path("output", f"{config.topic}-{began}.jsonl")
-        new_topic = new_folder(config, output, jobdir)  # before it is made
+        new_topic = new_folder(output, jobdir)  # before it is made
         task = task_of(config, output, jobdir)
 
         def stop(reason: str) -> None:

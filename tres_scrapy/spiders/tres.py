@@ -63,7 +63,7 @@ class TresSpider(Spider):
             return
         session = self.session
         decision = session.crawl.decision_of(response.meta[LEASE])
-        more: dict[str, Any] = {"scores": dict(judged.scores)} if judged.scores else {}
+        more: dict[str, Any] = {"scores": dict(judged.scores)} if len(judged.scores) > 1 else {}
         if self._item is None:
             fields = Config.of(self.settings).output.fields
             self._item = item_class((*fields, *more))
