@@ -24,15 +24,15 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from plot_style import COLOURS, MARKERS, NO_METADATA, STYLE
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.comparison_plot import COLOURS, MARKERS, NO_METADATA, STYLE
+from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.lab.simulation import World
 from tres_scrapy.lab.table import name_of
 
 RESULTS = Path(__file__).parent / "results"
-RIVALS = ("best_first", "breadth_first", "async", "ache", "seedfinder")
+RIVALS = ("best_first", "breadth_first", "rivals:ACHE", "rivals:SEEDFINDER")
 DIAL = "tres"
 
 
@@ -78,7 +78,7 @@ def crawls(options: argparse.Namespace, known: list[Crawled]) -> Iterator[Crawle
                         "TRES_PAGES": options.pages,
                     } | ({"TRES_BREADTH": breadth} if breadth else {})
                     config = Config.from_settings(settings)
-                    classifier = POLICIES[policy].classifier
+                    classifier = kind_of(policy).classifier
                     if classifier not in worlds:
                         worlds[classifier] = World(config, user_agent="tres")
                     found = worlds[classifier].crawl(config)

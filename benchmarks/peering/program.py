@@ -192,8 +192,8 @@ PROGRAMS: Final = (
         "bytecrawl_crawl.py",
         "opic",
     ),
-    Ours("Shark-Search (paper)", OURS.format("shark_search"), "shark_search"),
-    Ours("OPIC (paper)", OURS.format("opic"), "opic"),
+    Ours("Shark-Search (paper)", OURS.format("rivals:SHARK_SEARCH"), "rivals:SHARK_SEARCH"),
+    Ours("OPIC (paper)", OURS.format("rivals:OPIC"), "rivals:OPIC"),
     Scrapy(
         "Scrapy breadth-first",
         "every link followed; `DEPTH_PRIORITY=1`, FIFO queues, `ScrapyPriorityQueue`, 16 requests "

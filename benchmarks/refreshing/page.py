@@ -11,10 +11,10 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from plot_style import COLOURS, DASHES, NO_METADATA, STYLE
 
 from refreshing.band import Runs, bands, optima, seconds_of_a_million
 from refreshing.run import POINTS, WINDOW, mean_of
-from tres_scrapy.lab.comparison_plot import COLOURS, DASHES, NO_METADATA, STYLE
 
 TITLES = {
     "single": "One page in each arm (the paper's Figures 1 and 3)",

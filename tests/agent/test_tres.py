@@ -10,7 +10,7 @@ from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.feature import FEATURES, NEIGHBOURHOOD
+from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 
@@ -157,20 +157,6 @@ def test_busy_hosts_are_passed_over():
     assert policy.select().row == 0
 
 
-@pytest.mark.slow
-def test_nh_ignores_the_neighbourhood():
-    """TRES_NH is TRES without features 7 and 8 (P 3.6.3)."""
-    crawl, _ = crawl_small_web(pages=100, name="tres_nh")
-    rows = np.arange(50)
-    assert not crawl.policy.features(rows)[:, NEIGHBOURHOOD].any()
-    assert crawl.store.features(rows)[:, NEIGHBOURHOOD].any()
-    assert not crawl.policy._learner._replay.batch(50).x[:, NEIGHBOURHOOD].any()
-    assert crawl.policy._learner.options.breadth == 0
-    known, unknown = np.full((2, 1, len(FEATURES)), 0.5, dtype=np.float32)
-    known[:, NEIGHBOURHOOD] = 1
-    assert crawl.policy.value(known) == crawl.policy.value(unknown)
-
-
 def learner_over(store, **options):
     setup = PolicyInputs(learning=LearningOptions(**options), links=LinkOptions(enabled=False))
     return make_policy("tres", store, setup)._learner
@@ -212,7 +198,7 @@ def test_new_domains_promise_more():
     store.rate(rows, np.array([0.5, 0.5, 0.5], dtype=np.float32))
     store.ledger.book_page(store["domain"][0], 0.0)
     store.ledger.count_lease(store["domain"][1])
-    assert learner.q_values(rows).tolist() == [0.5, 0.5, 0.625]
+    assert learner.rate(rows).q_values.tolist() == [0.5, 0.5, 0.625]
 
 
 @pytest.mark.parametrize(("ucb", "tried"), [(0.0, 0), (1.0, 1)])

@@ -211,13 +211,9 @@ def test_plain_crawl_needs_no_extra(without, tmp_path, words):
 @pytest.mark.parametrize(
     ("extra", "arguments"),
     [
-        ("bench", ("bench",)),
-        ("bench", ("bench", "--http", "--policies", "random")),
         ("content", ("crawl", "tres", "-a", "topic=food", "-a", "fields=date")),
         ("parquet", ("crawl", "tres", "-a", "topic=food", "-O", "pages.parquet")),
         ("render", ("crawl", "tres", "-a", "topic=food", "-a", "render=auto")),
-        ("train", ("crawl", "tres", "-a", "topic=food", "-a", "policy=ache")),
-        ("train", ("bench", "--policies", "ache", "--output", "no")),
         ("train", ("vectors", "README.md", "--output", "no.npz")),
         (
             "train",

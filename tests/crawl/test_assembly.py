@@ -5,9 +5,12 @@ import pytest
 from judged import judged
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl.assembly import make_crawl
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.crawl.assembly import make_crawl, require_packs
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.links.model import NO_PRIOR
+
+PACK = SimpleNamespace(given=(), link_prior=NO_PRIOR, judged_by="", threshold=0.5, language="")
 
 
 @pytest.mark.parametrize(
@@ -21,7 +24,25 @@ from tres_scrapy.links.model import NO_PRIOR
 )
 def test_settings_decide_on_an_irrelevant_seed(settings, reward):
     config = Config.from_settings({"TRES_TOPIC": "food"} | settings)
-    pack = SimpleNamespace(given=(), link_prior=NO_PRIOR, judged_by="", threshold=0.5, language="")
-    crawl = make_crawl(config, pack)
+    crawl = make_crawl(config, PACK)
     crawl.add_seeds(Outlinks(["http://a.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     assert crawl.book(crawl.next().row, judged(False), Outlinks()).experience.reward == reward
+
+
+def test_policy_of_another_module_is_made():
+    config = Config.from_settings({"TRES_TOPIC": "food", "TRES_POLICY": "rivals:OPIC"})
+    assert type(make_crawl(config, PACK).policy).__name__ == "OpicPolicy"
+
+
+def test_policy_without_its_pack_is_refused(tmp_path):
+    (tmp_path / "food").mkdir()
+    (tmp_path / "food" / "topic.toml").touch()
+    settings = {"TRES_TOPIC": "food", "TRES_POLICY": "rivals:ACHE", "TRES_MODELS": str(tmp_path)}
+    with pytest.raises(ConfigError, match="needs the pack 'food-svm', which is not in"):
+        require_packs(Config.from_settings(settings))
+
+
+def test_policy_without_its_input_is_refused():
+    config = Config.from_settings({"TRES_TOPIC": "food", "TRES_POLICY": "rivals:SEEDFINDER"})
+    with pytest.raises(ConfigError, match="set TRES_SEARCH_URL"):
+        make_crawl(config, PACK)

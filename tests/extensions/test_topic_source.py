@@ -1,5 +1,7 @@
 """What a crawl from keywords does before it starts."""
 
+from dataclasses import replace
+
 import pytest
 
 from tres_scrapy.config.config import Config, WordOptions
@@ -28,3 +30,9 @@ def test_topic_of_earlier_crawl_is_not_new(config, tmp_path):
     assert new_folder(config, output, str(tmp_path)) is None
     (tmp_path / "a.topic").mkdir()
     assert new_folder(config, output, None) is None
+
+
+def test_policy_with_a_classifier_needs_a_pack(config, tmp_path):
+    config = replace(config, policy="rivals:ACHE")
+    with pytest.raises(TresError, match=r"'rivals:ACHE' needs a trained pack, .* policy 'tres'"):
+        task_of(config, tmp_path / "a.jsonl", None)

@@ -14,8 +14,7 @@ from archived import answered
 from conftest import PROJECT, TRES, command, running
 
 from tres_scrapy.export.warc import exchange_records, info_record, note_record
-from tres_scrapy.lab import comparison_plot as plot
-from tres_scrapy.lab.condition import Conditions
+from tres_scrapy.lab import comparison
 from tres_scrapy.lab.result import Run, read_results
 
 SMALL = ["--seeds", 1, "--pages", 60, "--jobs", 1]
@@ -67,29 +66,6 @@ def test_preset_applies_to_every_run(tmp_path: Path) -> None:
         bench(*arguments, "-s", "TRES_GAMMA=0.9")
 
 
-@pytest.mark.parametrize(
-    ("given", "requests"),
-    [
-        ((), "16"),
-        (("-s", "TRES_PRESET=paper"), "1"),
-        (("-s", "TRES_PRESET=paper", "-s", "CONCURRENT_REQUESTS=4"), "4"),
-    ],
-)
-def test_served_runs_follow_the_preset(
-    monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], requests: str
-) -> None:
-    found: list[str] = []
-
-    def keep(runs: list[Run], jobs: int, conditions: Conditions, output: Path) -> int:
-        found.extend(conditions.settings_of(run)["CONCURRENT_REQUESTS"] for run in runs)
-        return 0
-
-    monkeypatch.setattr("tres_scrapy.cli.bench.run_grid", keep)
-    with pytest.raises(SystemExit, match="0"):
-        bench("--http", "--policies", "tres", *SMALL, "--max", "none", *given)
-    assert found == [requests]
-
-
 @pytest.mark.usefixtures("loaded_python")
 def test_runs_of_other_code_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--policies", "random", *SMALL, "--output", tmp_path)
@@ -117,7 +93,7 @@ def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit, match="1"):
         bench(
             "--policies",
-            "tres_svm",
+            "rivals:ACHE",
             "random",
             *SMALL,
             "--max",
@@ -129,10 +105,10 @@ def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         )
     said = capsys.readouterr()
     (failure,) = said.err.splitlines()
-    assert failure.startswith("synthetic-food-1-tres_svm-none-60 failed: TresError: ")
+    assert failure.startswith("synthetic-food-1-rivals.ACHE-none-60 failed: TresError: ")
     assert "1 run, see" in said.out
     assert "| Random | " in (tmp_path / "results.md").read_text()
-    trace = (tmp_path / "runs" / "synthetic-food-1-tres_svm-none-60.error").read_text()
+    trace = (tmp_path / "runs" / "synthetic-food-1-rivals.ACHE-none-60.error").read_text()
     assert "Traceback" in trace
 
 
@@ -155,7 +131,7 @@ def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["-s", "TRES_GAMMA=2"], "TRES_GAMMA"),
         (["-s", "TRES_GAMA=0"], "did you mean TRES_GAMMA"),
         (["-s", "TRES_POLICY=tres"], "TRES_POLICY is not for a benchmark: use --policies"),
-        (["-s", "DOWNLOAD_DELAY=1"], "DOWNLOAD_DELAY changes nothing without --http"),
+        (["-s", "DOWNLOAD_DELAY=1"], "DOWNLOAD_DELAY changes nothing in one process: remove it"),
     ],
 )
 def test_bench_error_is_one_line(
@@ -168,8 +144,8 @@ def test_bench_error_is_one_line(
 
 
 def test_other_settings_are_not_mixed(tmp_path: Path) -> None:
-    (tmp_path / "conditions.json").write_text('{"web": "synthetic", "mode": "HTTP"}')
-    with pytest.raises(SystemExit, match=r"have the mode 'HTTP', .* give another --output"):
+    (tmp_path / "conditions.json").write_text('{"web": "corpus"}')
+    with pytest.raises(SystemExit, match=r"have the web 'corpus', .* give another --output"):
         bench("--policies", "random", *SMALL, "--output", tmp_path)
 
 
@@ -203,10 +179,10 @@ def test_unreadable_documents_are_named(
 @pytest.mark.parametrize(
     ("options", "fit"),
     [
-        ([], {"tres": True, "tres_nh": False, "lookahead": False}),
-        (["--policies", "all"], {"tres": True, "tres_nh": True, "lookahead": False}),
+        ([], {"tres": True, "lookahead": False}),
+        (["--policies", "all"], {"tres": True, "lookahead": False}),
         (["--policies", "lookahead"], {"tres": False, "lookahead": True}),
-        (["--web", "corpus", "--data", "x"], {"tres_nh": False, "lookahead": True}),
+        (["--web", "corpus", "--data", "x"], {"tres": True, "lookahead": True}),
     ],
 )
 def test_policies_that_fit_the_web_are_compared(
@@ -273,9 +249,9 @@ def test_each_start_is_a_run(real: Path, capsys: pytest.CaptureFixture[str]) -> 
     results, _ = read_results(real / "bench" / "runs")
     found = {(each.run.topic, each.run.start): each for each in results}
     assert len(results) == len(found) == 3
-    assert found["food", "http://a.test/"].series.found == [2, 3]
+    assert found["food", "http://a.test/"].found == [2, 3]
     assert found["food", "http://a.test/"].fetches == 4
-    assert found["food", "http://a.test/1,http://a.test/2"].series.found == [1, 2]
+    assert found["food", "http://a.test/1,http://a.test/2"].found == [1, 2]
     assert found["sports", "http://a.test/2"].relevant == 0
     with pytest.raises(SystemExit, match="0"):
         real_bench(real, *arguments)
@@ -315,10 +291,10 @@ def test_unwritable_report_keeps_the_old(tmp_path: Path, monkeypatch: pytest.Mon
         bench(*arguments)
     before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
 
-    def full(text: str) -> bytes:
+    def full(path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(plot, "_svg", full)
+    monkeypatch.setattr(comparison, "whole_file", full)
     with pytest.raises(SystemExit, match=f"the report in {tmp_path} cannot be written: .*no space"):
         bench(*arguments)
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before

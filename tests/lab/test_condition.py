@@ -12,7 +12,7 @@ from tres_scrapy.lab.result import Run
 from tres_scrapy.lab.simulation import run_of
 
 RUN = Run("synthetic", "food", 3, "tree_random", "5_2", 700)
-CONDITIONS = Conditions("synthetic", None, False, {"TRES_GAMMA": "0.5"}, "tres")
+CONDITIONS = Conditions("synthetic", None, {"TRES_GAMMA": "0.5"}, "tres")
 
 
 @pytest.mark.parametrize("cap", ["none", "10", "5_2"])
@@ -38,7 +38,6 @@ def test_the_same_conditions_may_come_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"http": True}, "the mode 'in one process', these would have 'HTTP'"),
         (
             {"settings": {}},
             "the settings {'TRES_GAMMA': '0.5'}, these would have {'TRES_GAMMA': None}",

@@ -4,7 +4,7 @@ import pytest
 from tres_scrapy.agent.policy import PageText
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
-from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.lab import library as module
 from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.webs.web import HTML, TEXT, Answer
@@ -28,7 +28,7 @@ ANSWERS = {
     ),
 }
 LINKED, REWARDED, BLIND, READER = (
-    POLICIES[name] for name in ("tres", "tres_async", "random", "ache")
+    kind_of(name) for name in ("tres", "best_first", "random", "rivals:ACHE")
 )
 
 

@@ -43,7 +43,7 @@ def count() -> ModuleType:
 
 @pytest.fixture
 def page() -> ModuleType:
-    pytest.importorskip("matplotlib", reason="the plot needs the extra bench")
+    pytest.importorskip("matplotlib", reason="it draws the plot")
     from peering import page  # noqa: PLC0415 - found only now
 
     return page

@@ -8,16 +8,15 @@ from io import StringIO
 import numpy as np
 import pytest
 from archived import answered
+from rivals import RIVALS, ache
 
 from tres_scrapy import settings
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import require_pack
-from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.crawl.registry import POLICIES, kind_of
 from tres_scrapy.export.warc import exchange_records
-from tres_scrapy.lab import simulation as module
-from tres_scrapy.lab.policies import ache
 from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.simulation import Simulation, World
 
@@ -32,7 +31,7 @@ SyntheticWeb._delay = lambda self, site: 0.0
 """
 CRAWL_EACH = (
     f"""
-from tres_scrapy.lab.policies import ache
+from rivals import ache
 ache.LEARNING_LIMIT = {ACHE_LEARNS}
 """
     + """
@@ -100,9 +99,9 @@ def test_order_equals_sequential_crawl(scrapy, worlds, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
     web = json.dumps({"TRES_WEB": "synthetic", "TRES_WEB_SEED": 3})
     policies = {  # one of each kind
-        replace(kind, make=None): name
-        for name, kind in reversed(POLICIES.items())
-        if kind.prepare is not with_graph
+        replace(kind_of(name), make=None): name
+        for name in reversed([*POLICIES, *RIVALS])
+        if kind_of(name).prepare is not with_graph
     }.values()
     crawls = scrapy(ORDERED, tmp_path, web, *policies, program=("-c", CRAWL_EACH), timeout=600)
     assert crawls.returncode == 0, crawls.stderr[-2000:]
@@ -116,7 +115,8 @@ def test_order_equals_sequential_crawl(scrapy, worlds, tmp_path, monkeypatch):
         assert count in crawls.stdout.splitlines()
 
 
-def test_lookahead_order_equals_sequential_crawl(scrapy, tmp_path):
+def test_lookahead_order_equals_sequential_crawl(scrapy, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
     random, path = np.random.default_rng(2), tmp_path / "corpus.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for i, links in enumerate(random.integers(240, size=(200, 3)).tolist()):
@@ -145,26 +145,10 @@ def test_order_ignores_what_others_read(worlds):
     assert warm.order == cold.order
 
 
-def test_series_rises_to_the_count(worlds):
+def test_each_relevant_page_is_found_once(worlds):
     result = simulation_of(worlds, "tres").run()
-    series = result.series
-    assert series.pages == list(range(1, PAGES + 1))
-    assert series.relevant[-1] == result.relevant
-    assert series.domains == sorted(series.domains)
-    assert series.leaves[-1] >= 1
-    assert result.has_found
-    for pages, relevant in zip(series.pages, series.relevant, strict=True):
-        assert result.found_after(pages) <= relevant
+    assert len(result.found) == result.relevant
     assert result.found_after(result.fetches) == result.relevant
-
-
-@pytest.mark.parametrize("marks", [3, 1])
-def test_series_ends_with_last_page_between_marks(worlds, monkeypatch, marks):
-    monkeypatch.setattr(module, "MARKS", marks)
-    every = (PAGES - 1) // marks
-    series = simulation_of(worlds, "random", pages=PAGES - 1).run().series
-    assert series.pages == [*range(every, PAGES - 1, every), PAGES - 1]
-    assert len(series.relevant) == len(series.leaves) == len(series.pages)
 
 
 def test_progress_adds_up_to_the_pages(worlds):

@@ -1,21 +1,15 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.result import Result, Run, Series
+from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.table import (
     NAMES,
-    VARIANTS,
     cells_of,
     crawler_table,
     found_table,
     name_of,
-    pareto_table,
-    ratio_table,
-    variant_table,
 )
 
 
@@ -28,10 +22,9 @@ def result(
     cap: str = "none",
     topic: str = "food",
     pages: int = 1000,
-    series: Series | None = None,
 ) -> Result:
     run = Run("synthetic", topic, seed, policy, cap, 1000)
-    return Result(run, pages, relevant, domains, 1, pages < 1000, 1.0, series or Series())
+    return Result(run, pages, relevant, domains, 1, pages < 1000, 1.0, [])
 
 
 CELLS = cells_of(
@@ -43,7 +36,6 @@ CELLS = cells_of(
         *[result("tres", 1, 600, 90, cap="5_2"), result("tres", 2, 600, 92, cap="5_2")],
         result("best_first", 1, 200, 50, cap="5_2", pages=500),
         *[result("tres", 1, 500, 5, topic="sports"), result("tres", 2, 500, 5, topic="sports")],
-        *[result("tres_nh", 1, 910, 900), result("tres_nh", 2, 910, 900)],
     ]
 )
 
@@ -61,63 +53,18 @@ def test_table_3_marks_the_best() -> None:
     ]
 
 
-def test_table_4_compares_variants_with_tres() -> None:
-    assert variant_table(CELLS) == [
-        "|  | food | sports |",
-        "| --- | --- | --- |",
-        "| TRES | 89.0 ± 1.4 / **1,100 ± 141** | **50.0 ± 0.0** / **5 ± 0** |",
-        "| TRES_NH | **91.0 ± 0.0** / 900 ± 0 |  |",
-        "| TRES_5_2 | **60.0 ± 0.0** / **91 ± 1** |  |",
-    ]
-    assert variant_table(cells_of([result("tres", 1, 1, 1)])) == []
-
-
-def test_oracle_ratio_needs_an_oracle() -> None:
-    assert ratio_table(CELLS) == [
-        "|  | food | sports |",
-        "| --- | --- | --- |",
-        "| TRES | 0.890 ± 0.014 |  |",
-        "| Random | 0.080 ± 0.014 |  |",
-        "| Best-First | 0.700 ± 0.000 |  |",
-        "| TRES_NH | 0.910 ± 0.000 |  |",
-    ]
-    assert ratio_table(cells_of([result("tres", 1, 1, 1)])) == []
-
-
-def test_pareto_table_names_the_advantage() -> None:
-    assert pareto_table(CELLS) == [
-        "| topic | MAX | dominated by TRES | not dominated |",
-        "| --- | --- | --- | --- |",
-        "| food | none | Random | Best-First (domains 1,301.0 > 1,100.0), "
-        "TRES_NH (harvest 91.0 > 89.0) |",
-        "| food | 5_2 | Best-First (n = 1) |  |",
-    ]
-    equals = cells_of([result("tres", 1, 5, 5), result("random", 1, 5, 5)])
-    assert pareto_table(equals)[-1] == "| food | none |  | Random (the same) |"
-
-
-def test_comparison_uses_common_seeds() -> None:
+def test_few_runs_are_never_best() -> None:
     tres = [result("tres", seed, relevant, 9) for seed, relevant in enumerate((900, 600, 600), 1)]
-    ache = result("ache", 1, 800, 9)
-    assert pareto_table(cells_of([*tres, ache]))[-1] == "| food | none | ACHE (n = 1) |  |"
+    ache = result("rivals:ACHE", 1, 800, 9)
     (_, _, row, other) = crawler_table(cells_of([*tres, ache]))
     assert row == "| TRES | **70.0 ± 17.3** / **9 ± 0** |"
     assert other == "| ACHE | 80.0 / 9 (n = 1) |"
-    better = [result("ache", seed, 1000, 9) for seed in (1, 2, 3)]
-    lines = pareto_table(cells_of([tres[0], *better]))
-    assert lines[-1] == "| food | none |  | ACHE (n = 1) (harvest 100.0 > 90.0) |"
-
-
-def test_ratio_names_its_seeds() -> None:
-    tres = [result("tres", seed, 900, 9) for seed in (1, 2, 3)]
-    (*_, row) = ratio_table(cells_of([*tres, result("oracle", 2, 1000, 9)]))
-    assert row == "| TRES | 0.900 (n = 1) |"
 
 
 def test_best_crawler_has_all_seeds() -> None:
     food = [result("tres", seed, 900, 9) for seed in (1, 2, 3)]
     sports = [result("tres", 1, 900, 9, topic="sports")]
-    other = [result("ache", 4, 950, 9, topic="sports")]
+    other = [result("rivals:ACHE", 4, 950, 9, topic="sports")]
     assert crawler_table(cells_of([*food, *sports]))[-1] == (
         "| TRES | **90.0 ± 0.0** / **9 ± 0** | **90.0** / **9** |"
     )
@@ -128,13 +75,13 @@ def test_best_crawler_has_all_seeds() -> None:
 
 
 def test_exhausted_seeds_are_reported() -> None:
-    results = [result("ache", 1, 40, 9), result("ache", 2, 40, 9, pages=60)]
+    results = [result("rivals:ACHE", 1, 40, 9), result("rivals:ACHE", 2, 40, 9, pages=60)]
     assert crawler_table(cells_of(results))[-1].endswith(" †60 (1 of 2) |")
 
 
 def found(policy: str, start: str, fetches: list[int], *, cap: str = "none") -> Result:
     run = Run("recorded", "food", 1, policy, cap, 400, start)
-    return Result(run, 400, len(fetches), 1, 420, False, 1.0, Series(found=fetches))
+    return Result(run, 400, len(fetches), 1, 420, False, 1.0, fetches)
 
 
 FOUND = [
@@ -171,18 +118,12 @@ def test_share_has_lowest_and_highest() -> None:
     assert line.endswith("| 0.626 (0.252 to 1.000) |")
 
 
-def test_uncounted_fetches_have_no_row() -> None:
-    old = replace(found("random", "a", [1, 2]), series=Series())
-    assert len(found_table(cells_of([*FOUND, old]), "food", 400)) == 4
-
-
 def test_lookahead_is_never_best() -> None:
     results = [result("tres", 1, 500, 5), result("lookahead", 1, 900, 9)]
     assert crawler_table(cells_of(results))[2:] == [
         "| TRES | **50.0** / **5** |",
         "| Lookahead | 90.0 / 9 |",
     ]
-    assert pareto_table(cells_of(results)) == []
 
 
 @pytest.mark.parametrize(
@@ -195,4 +136,3 @@ def test_crawlers_have_paper_names(policy: str, cap: str, name: str) -> None:
 
 def test_every_policy_has_a_name() -> None:
     assert set(POLICIES) <= set(NAMES)
-    assert set(VARIANTS) <= set(POLICIES)

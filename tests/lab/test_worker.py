@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tres_scrapy.lab.condition import Crawl
-from tres_scrapy.lab.result import Result, Run, Series, code_version, make_grid, read_results
+from tres_scrapy.lab.result import Result, Run, code_version, make_grid, read_results
 from tres_scrapy.lab.worker import Advance, RunFailure, shares_of, work
 
 pytestmark = pytest.mark.usefixtures("loaded_python")
@@ -34,8 +34,8 @@ class Opener:
         if run.policy == "oracle":
             os.kill(os.getpid(), signal.SIGKILL)
         progress(run.pages // 2)
-        pages = 0 if run.policy == "ache" else run.pages
-        return Result(run, pages, Opener.opened, os.getpid(), 0, False, 0.0, Series())
+        pages = 0 if run.policy == "breadth_first" else run.pages
+        return Result(run, pages, Opener.opened, os.getpid(), 0, False, 0.0, [])
 
 
 def grid(*policies: str, seeds: int = 2) -> list[Run]:
@@ -88,7 +88,7 @@ def test_failed_run_does_not_stop_others(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_page_fails(tmp_path: Path) -> None:
-    events = list(work(grid("ache", seeds=1), 1, Opener().open, tmp_path))
+    events = list(work(grid("breadth_first", seeds=1), 1, Opener().open, tmp_path))
     reasons = [event.reason for event in events if isinstance(event, RunFailure)]
     assert reasons == ["ValueError: no seed brought a page"] * 2
     assert read_results(tmp_path)[0] == []

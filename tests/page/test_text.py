@@ -6,7 +6,7 @@ from time import process_time
 from urllib.parse import urljoin, urlsplit
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tres_scrapy.config.limit import ReadingLimits
@@ -80,6 +80,7 @@ def test_canonicalise_never_raises(tail: str) -> None:
 
 
 @given(st.from_regex(canonical.PLAIN_URL, fullmatch=True, alphabet=st.characters(codec="ascii")))
+@example("http://" + "a." * 116 + "b" * 22 + "/")  # a host of 254 letters
 def test_plain_url_is_canonical(url: str) -> None:
     plain = canonicalise(url)
     assert plain == (None if len(urlsplit(url).netloc) > 253 else url)

@@ -36,7 +36,7 @@ from tres_scrapy.run.recovery import items, marks, recover
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError
 
-RESUMABLE = [each for each in ("tres", "tres_nh", "tree_random", "random") if each in POLICIES]
+RESUMABLE = [each for each in ("tres", "tree_random", "random") if each in POLICIES]
 SETUP = PolicyInputs(
     learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4)
 )

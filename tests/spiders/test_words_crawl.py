@@ -253,16 +253,15 @@ def test_output_without_a_record_stays(scrapy, soups, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("lines", "more", "said"),
+    ("lines", "said"),
     [
-        ("# none\n", (), "no keywords: write one word or phrase per line"),
-        ("123\n", (), "keyword '123' must hold letters"),
-        (KEYWORDS, ("-a", "policy=ache"), "policy 'ache' needs a trained pack, not keywords"),
-        (None, (), "cannot be read"),
+        ("# none\n", "no keywords: write one word or phrase per line"),
+        ("123\n", "keyword '123' must hold letters"),
+        (None, "cannot be read"),
     ],
 )
-def test_bad_keywords_are_one_line(scrapy, tmp_path, lines, more, said):
-    command = arguments_in(tmp_path, *more)
+def test_bad_keywords_are_one_line(scrapy, tmp_path, lines, said):
+    command = arguments_in(tmp_path)
     if lines is None:
         (tmp_path / "soup.txt").unlink()
     else:

@@ -163,10 +163,6 @@ class QLearner:
         """Whether choices are still made without Q."""
         return self.steps < self.options.exploration_steps
 
-    def q_values(self, rows: Rows) -> NDArray[np.float32]:
-        """Return Q of samples as [n]."""
-        return self._valued(self._features(rows))
-
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return Q of any x [n, 9] as [n], without counting an evaluation."""
         return self._agent.q_values(x)

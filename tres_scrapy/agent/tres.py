@@ -69,19 +69,14 @@ class TresPolicy(Policy):
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
         """Return x(s, a) [n, 9] as tree and agent use it."""
-        return self.view(self._store.features(rows))
-
-    def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return x(s, a) [..., 9] of the store as tree and agent use it."""
-        return x
+        return self._store.features(rows)
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return Q of any x [n, 9] as [n]."""
-        return self._learner.value(self.view(x))
+        return self._learner.value(x)
 
     def observe(self, experience: Experience) -> None:
         """Add the experience to the tree, whose leaf may split, and to the link model."""
-        experience = self._viewed(experience)
         self._learner.steps += 1
         if self._links is not None:
             self._links.observe(experience)
@@ -95,7 +90,7 @@ class TresPolicy(Policy):
         self._rate(outlinks)
         if self._links is not None:
             self._links.expand(experience.row, outlinks)
-        self._learner.remember(self._viewed(experience), outlinks)
+        self._learner.remember(experience, outlinks)
         self.tree.insert(outlinks)
 
     def readmit(self, rows: Rows) -> None:
@@ -152,7 +147,7 @@ class TresPolicy(Policy):
         if not (count := len(rows)):
             return None
         rows = np.concatenate([rows, self._best.soon(available, TOP_READ)])
-        x = self.view(links.refresh(rows, TOP_READ))
+        x = links.refresh(rows, TOP_READ)
         self._best.offer(drawn.rows)
         q_values, bounds = self._learner.rate(rows, x, links.bonus(rows))
         leaves = [drawn.leaves[alone], self.tree.leaf_of(x[len(alone) :])]
@@ -206,9 +201,6 @@ class TresPolicy(Policy):
             return None
         return LinkLearner(self._store, setup.links, setup.seed, setup.link_prior)
 
-    def _viewed(self, experience: Experience) -> Experience:
-        return experience._replace(x=self.view(experience.x))
-
     def _rate(self, rows: Rows) -> None:
         if self._links is not None:
             self._links.rate(rows)
@@ -226,7 +218,6 @@ class TresPolicy(Policy):
 
         Each sample enters the leaf that matches its current features.
         """
-        past = past._replace(x=self.view(past.x))
         if self._links is not None:
             self._links.restore(past, state)
             self._best.offer(pending)

@@ -19,14 +19,11 @@ from tres_scrapy.cli.command import (
     refuse,
 )
 from tres_scrapy.config.declaration import PREFIX
-from tres_scrapy.config.extra import require
 from tres_scrapy.config.parser import whole
-from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.benchmark import RUNS, check_runs, run_grid
 from tres_scrapy.lab.condition import TOPIC, Conditions
 from tres_scrapy.lab.grid import ALL, WEBS, grid_of, value_of
-from tres_scrapy.lab.table import VARIANTS
 from tres_scrapy.lab.webs.server import DATA, LABELS
 from tres_scrapy.url.message import TresError
 
@@ -50,10 +47,9 @@ TAKEN: Final = {  # settings that differ between the runs, and the option that l
 EXAMPLES: Final = """\
 Examples:
   tres bench                               a first try, takes minutes
-  tres bench --policies tres ache oracle --max none 10 --pages 5000
+  tres bench --policies tres best_first oracle --max none 10 --pages 5000
   tres bench --policies all --topics food sports hardware --max none 100 10 5 5_2
   tres bench --policies tres -s TRES_GAMMA=0.9 --output gamma/
-  tres bench --http --policies tres random --seeds 1 --output http/
   tres bench --web corpus --data wiki.jsonl.xz --pages 400 --output wiki/
   tres bench --web recorded --data warcs/ --labels 'relevant-{topic}.txt' \\
       --starts @hubs.txt --topics course faculty --max none --pages 400 --output real/
@@ -92,7 +88,7 @@ def _list(name: str, metavar: str, about: str) -> Decorator:
 @_list(
     "policies",
     "NAME",
-    f"{', '.join(POLICIES)}, or {ALL} (default: all but {', '.join(VARIANTS)})",
+    f"{', '.join(POLICIES)}, {ALL} of these (the default), or MODULE:NAME of another",
 )
 @_list("max", "MAX", "most pages per domain: none, a number, or two like 5_2 (default: none 10)")
 @_list(
@@ -107,11 +103,6 @@ def _list(name: str, metavar: str, about: str) -> Decorator:
     "random seeds of the synthetic web and the crawler (default: 1 2 3, with --starts 1)",
 )
 @option("--pages", metavar="N", default="1000", help="pages per run (default: 1000)", group="Grid")
-@option(
-    "--http",
-    is_flag=True,
-    help="run `scrapy crawl tres` over HTTP, 16 requests at a time unless -s sets it",
-)
 @option(
     "--jobs",
     metavar="N",
@@ -128,20 +119,19 @@ def _list(name: str, metavar: str, about: str) -> Decorator:
 def command(words: tuple[str, ...], jobs: str, output: Path, **given: Any) -> int:
     """Crawl an offline web for each policy, MAX (most pages per domain), topic, start and seed.
 
-    Runs are done in parallel. The folder --output gets results.csv, plots, and results.md with
-    tables as in the paper. All counts come from the web, not from the crawler. Finished runs are
-    kept and not repeated: after Ctrl-C, repeat the command to continue. Commands with the same web,
-    mode and settings can share one --output. Without --http, a run is simulated in one process and
-    makes the same choices as a crawl with CONCURRENT_REQUESTS=1. Each -s TRES_NAME=VALUE applies to
-    every run. Separate lists by spaces or commas. The exit status is 1 if a run failed.
+    Runs are done in parallel. The folder --output gets results.csv, and results.md with tables as
+    in the paper. All counts come from the web, not from the crawler. Finished runs are kept and not
+    repeated: after Ctrl-C, repeat the command to continue. Commands with the same web and settings
+    can share one --output. A run is simulated in one process and makes the same choices as a crawl
+    with CONCURRENT_REQUESTS=1. Each -s TRES_NAME=VALUE applies to every run. Separate lists by
+    spaces or commas. The exit status is 1 if a run failed.
     """
     if words:
         refuse("options only", words)
     runs: list[Run] = []
     try:
-        require("bench", "the report")
         runs, processes = grid_of(**given), value_of("--jobs", jobs, whole(1))
-        conditions = _conditions(given["web"], given["data"], given["labels"], given["http"])
+        conditions = _conditions(given["web"], given["data"], given["labels"])
         check_runs(conditions, runs)
         return run_grid(runs, processes, conditions, output)
     except KeyboardInterrupt:
@@ -151,7 +141,7 @@ def command(words: tuple[str, ...], jobs: str, output: Path, **given: Any) -> in
         return INTERRUPTED
 
 
-def _conditions(web: str, data: Path | None, labels: str, http: bool) -> Conditions:
+def _conditions(web: str, data: Path | None, labels: str) -> Conditions:
     """Return the conditions of all runs; raise TresError if options contradict each other."""
     if labels and web != "recorded":
         raise TresError("--labels is for --web recorded; other webs know their labels")
@@ -163,12 +153,9 @@ def _conditions(web: str, data: Path | None, labels: str, http: bool) -> Conditi
     for name in given:
         if name in TAKEN:
             raise TresError(f"-s {name} is not for a benchmark: use {TAKEN[name]}")
-        if not http and not name.startswith(PREFIX) and name != "USER_AGENT":
-            raise TresError(f"-s {name} changes nothing without --http: remove it or add --http")
+        if not name.startswith(PREFIX) and name != "USER_AGENT":
+            raise TresError(f"-s {name} changes nothing in one process: remove it")
     settings = project_settings()
     names = {name for name in settings if str(name).startswith(PREFIX)} | given.keys()
-    if http:
-        set_scrapys(settings)
-        names.add("CONCURRENT_REQUESTS")
     chosen = {name: str(settings[name]) for name in sorted(names)}
-    return Conditions(web, data, http, chosen, settings["USER_AGENT"], labels)
+    return Conditions(web, data, chosen, settings["USER_AGENT"], labels)

@@ -137,7 +137,13 @@ class Config(Options):
         see="judge.md",
     )
     # crawl/registry.py has the list of policies and checks the name
-    policy: str = setting(str, "tres", "algorithm that chooses the next URL", group=Group.RESEARCH)
+    policy: str = setting(
+        str,
+        "tres",
+        "algorithm that chooses the next URL; `module:NAME` is one of your own",
+        see="../CONTRIBUTING.md#add-a-policy",
+        group=Group.RESEARCH,
+    )
     search_url: str | None = setting(
         query_url,
         None,

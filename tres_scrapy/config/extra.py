@@ -15,7 +15,6 @@ from urllib.request import url2pathname
 
 NAME: Final = "tres-scrapy"  # of the distribution
 EXTRAS: Final = {
-    "bench": ("matplotlib",),
     "cluster": ("fsspec", "ray"),
     "content": ("lxml_html_clean", "trafilatura"),
     "mcp": ("mcp",),
@@ -25,14 +24,13 @@ EXTRAS: Final = {
     "train": ("gensim", "scipy", "sklearn"),
 }
 PURPOSES: Final = {
-    "bench": "the plots of tres bench",
     "cluster": "tres cluster",
     "content": "the item fields markdown and date",
     "mcp": "tres mcp",
     "parquet": "feeds in Parquet",
     "render": "pages that scripts build",
     "scrapyd": "sending the project to scrapyd",
-    "train": "tres train, tres vectors, policy ache",
+    "train": "tres train, tres vectors",
 }
 
 

@@ -12,7 +12,7 @@ from tres_scrapy.config.extra import require
 from tres_scrapy.config.guest import offered
 from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.registry import POLICIES, kind_of, make_policy
+from tres_scrapy.crawl.registry import kind_of, make_policy
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.crawl.verdict import Verdicts
 from tres_scrapy.frontier.admission import Scope
@@ -90,7 +90,7 @@ def make_crawl(config: Config, pack: Pack, web: Any = None) -> Crawl:
 
     `web` is the offline web, if that is open already.
     """
-    prepare = POLICIES[config.policy].prepare
+    prepare = kind_of(config.policy).prepare
     try:
         setup = learning_setup(config, pack)
         if prepare is not None:

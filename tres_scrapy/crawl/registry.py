@@ -1,7 +1,8 @@
-"""The policies by name: TRES, and those that guests offer."""
+"""The policies by name: TRES, those that guests offer, and those of other modules."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Final
 
 from tres_scrapy.agent.policy import Policy
@@ -20,13 +21,22 @@ POLICIES: Final[dict[str, Kind]] = {
 
 
 def kind_of(name: str) -> Kind:
-    """Return a policy's kind; raise ConfigError if no policy has the name."""
+    """Return a policy's kind: one of POLICIES, or that at `module:NAME`; raise ConfigError."""
     try:
-        return POLICIES[one_of(*POLICIES)(name)]
-    except ValueError as error:
+        kind = _imported(name) if ":" in name else POLICIES[one_of(*POLICIES)(name)]
+    except (AttributeError, ImportError, ValueError) as error:
         raise ConfigError(f"{named('TRES_POLICY')} {name!r}: {error}") from None
+    return kind
 
 
 def make_policy(name: str, store: SampleStore, setup: PolicyInputs) -> Policy:
     """Return a new policy over `store`."""
-    return POLICIES[name].make(store, setup)
+    return kind_of(name).make(store, setup)
+
+
+def _imported(place: str) -> Kind:
+    module, _, name = place.partition(":")
+    kind = getattr(import_module(module), name)
+    if not isinstance(kind, Kind):
+        raise ValueError(f"is a {type(kind).__name__}, must be a Kind of agent/policy_inputs.py")
+    return kind

@@ -80,7 +80,7 @@ class Job:
         if not crawl.policy.is_resumable:
             raise ConfigError(
                 f"JOBDIR: the policy {config.policy!r} cannot be resumed: unset JOBDIR, or use "
-                "tres, one of its variants, tree_random or random"
+                "tres, tree_random or random"
             )
         assert crawler.spider is not None
         directory = Path(crawler.settings["JOBDIR"])

@@ -11,6 +11,7 @@ from typing import Final
 from tqdm import tqdm
 
 from tres_scrapy.crawl.assembly import require_pack
+from tres_scrapy.lab.comparison import write_report
 from tres_scrapy.lab.condition import Conditions
 from tres_scrapy.lab.result import Result, Run, code_version, read_results
 from tres_scrapy.lab.webs.server import open_web
@@ -67,9 +68,6 @@ def run_grid(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Pat
 
 def _report(output: Path, conditions: Conditions) -> None:
     """Write the report of all results in the folder, from other commands too."""
-    # importing matplotlib takes a second
-    from tres_scrapy.lab.comparison import write_report  # noqa: PLC0415
-
     results, _ = read_results(output / RUNS)
     if not results:
         return

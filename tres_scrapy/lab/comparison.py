@@ -1,4 +1,4 @@
-"""The report of a benchmark: a CSV file of all runs, and a page with tables and plots."""
+"""The report of a benchmark: a CSV file of all runs, and a page with tables."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 
-from tres_scrapy.lab.comparison_plot import Picture, draw
 from tres_scrapy.lab.result import UNSEEDED, Result
 from tres_scrapy.lab.table import (
     COUNTS,
-    Cells,
     cells_of,
     crawler_table,
     found_table,
-    pareto_table,
-    ratio_table,
     topics_of,
-    variant_table,
 )
 from tres_scrapy.url.message import plural
 from tres_scrapy.url.whole_file import whole_file
@@ -27,15 +22,21 @@ CSV = "results.csv"
 PAGE = "results.md"
 COLUMNS = (
     f"{CSV} has one line per run. `pages` is the number of pages fetched of the `pages_asked`. "
-    "`fetches` also counts redirects, failures and retries (over HTTP only), but not robots.txt. "
-    "`exhausted` is 1 if links ran out. `seconds` is processor time, or clock time over HTTP. "
+    "`fetches` also counts redirects and failures, but not robots.txt. "
+    "`exhausted` is 1 if links ran out. `seconds` is processor time. "
     "`start` has the URLs that a run started from; it is empty where the web "
     f"chose them. `found_{COUNTS[0]}` is the number of relevant pages that the first {COUNTS[0]} "
     "fetches found. `area` is the area under the curve of relevant pages over the first "
-    "`pages_asked` fetches. Table and figure numbers are those of the paper (Kontogiannis et al., "
+    "`pages_asked` fetches. Table numbers are those of the paper (Kontogiannis et al., "
     "Tree-based Focused Web Crawling with Reinforcement Learning)."
 )
 
+SCORES = (
+    "Mean ± standard deviation over seeds and starts, counted by the web. The best crawler for "
+    "each MAX is bold (no oracle, no lookahead). n: the number of runs, if other crawlers "
+    "have more; such rows are never bold. †: links ran out after that many pages. Pages asked for "
+    "but not fetched count as irrelevant for bold."
+)
 FOUND = (
     "Mean, lowest and highest of the runs, which differ in start and seed. A fetch is any request "
     "but that for a robots.txt: a dead link or a redirect counts. The column of pages counts only "
@@ -46,9 +47,9 @@ FOUND = (
 
 
 def write_report(directory: Path, results: Sequence[Result], conditions: str) -> Path:
-    """Write results.csv, the plots and results.md, and return the path of the page.
+    """Write results.csv and results.md, and return the path of the page.
 
-    Each table or plot shows crawls of one length only.
+    Each table shows crawls of one length only.
     """
     results = sorted(results, key=lambda result: result.run)
     write_rows(directory / CSV, results)
@@ -57,7 +58,7 @@ def write_report(directory: Path, results: Sequence[Result], conditions: str) ->
     lines = ["# Every policy on the same web", "", f"{conditions}{by}.", "", COLUMNS, ""]
     for pages in sorted({result.run.pages for result in results}):
         chosen = [result for result in results if result.run.pages == pages]
-        lines += _section(pages, chosen, draw(directory, chosen, f"_{pages}"))
+        lines += _section(pages, chosen)
     path = directory / PAGE
     with whole_file(path) as file:
         file.write("\n".join(lines).encode())
@@ -94,46 +95,21 @@ def _row(result: Result) -> dict[str, object]:
         "fetches": result.fetches,
         "exhausted": int(result.exhausted),
         "seconds": result.seconds,
-        **(found if result.has_found else dict.fromkeys(found, "")),
+        **found,
     }
 
 
-def _section(pages: int, results: Sequence[Result], pictures: Sequence[Picture]) -> Iterator[str]:
+def _section(pages: int, results: Sequence[Result]) -> Iterator[str]:
     """Yield the lines of the section on crawls of one length."""
     seeds = sorted({result.run.seed for result in results})
     starts = len({result.run.start for result in results} - {""})
     of_starts = f"{starts} {plural(starts, 'start')}, " if starts else ""
     yield from (f"## T = {pages:,} pages, {of_starts}seeds {', '.join(map(str, seeds))}", "")
-    for title, text, lines in (*_tables(cells_of(results)), *found_tables(pages, results)):
+    scores = crawler_table(cells_of(results))
+    first = "Harvest rate in % / relevant domains (Table 3)", SCORES, scores
+    for title, text, lines in (first, *found_tables(pages, results)):
         if lines:
             yield from (f"### {title}", "", text, "", *lines, "")
-    for picture in pictures:
-        yield from (f"![{picture.caption}]({picture.name})", "", f"{picture.caption}.", "")
-
-
-def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield title, explanation and lines of each table; no lines without data."""
-    yield (
-        "Harvest rate in % / relevant domains (Table 3)",
-        "Mean ± standard deviation over seeds and starts, counted by the web. The best crawler "
-        "for each MAX is bold (oracle and lookahead are excluded). n: the number of runs, if other "
-        "crawlers have more; such rows are never bold. †: links ran out after that many pages. "
-        "Pages asked for but not fetched count as irrelevant for bold, ratios and Pareto order.",
-        crawler_table(cells),
-    )
-    yield "Variants of TRES (Table 4)", "As above.", variant_table(cells)
-    yield (
-        "Relevant pages as a share of the oracle's",
-        "Mean ± standard deviation over seeds and starts. The oracle knows the labels of the web "
-        "and looks one link ahead.",
-        ratio_table(cells),
-    )
-    yield (
-        "Pareto",
-        "TRES dominates a crawler if TRES is at least as good in both mean harvest rate and mean "
-        "domains, and better in one, on the seeds and starts that both have (Figure 3).",
-        pareto_table(cells),
-    )
 
 
 def found_tables(pages: int, results: Sequence[Result]) -> Iterator[tuple[str, str, list[str]]]:

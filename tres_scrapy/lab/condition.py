@@ -13,7 +13,6 @@ from typing import Any, Final
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.crawl.assembly import require_pack
-from tres_scrapy.lab.http import crawl_served
 from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.simulation import World
 from tres_scrapy.topic.shipped import TOPIC_FILE
@@ -32,15 +31,14 @@ Crawl = Callable[[Run, Callable[[int], None]], Result]
 
 @dataclass(frozen=True)
 class Conditions:
-    """The web, the way it is crawled, and the Scrapy settings of every run, as text.
+    """The web, and the settings of every run, as text.
 
-    `data` holds the documents of the web; with `http`, each run is `scrapy crawl` over HTTP.
-    `labels` is the file of a recorded web's relevant pages, with {topic} in place of the topic.
+    `data` holds the documents of the web. `labels` is the file of a recorded web's relevant pages,
+    with {topic} in place of the topic.
     """
 
     web: str
     data: Path | None
-    http: bool
     settings: Mapping[str, str]
     user_agent: str
     labels: str = ""
@@ -68,8 +66,6 @@ class Conditions:
 
     def open(self, run: Run) -> Crawl:
         """Return a function that does this run and all other runs on the same world."""
-        if self.http:
-            return lambda run, progress: crawl_served(run, self.settings_of(run), progress)
         return partial(self._simulate, World(self.config(run), user_agent=self.user_agent))
 
     def _simulate(self, world: World, run: Run, progress: Callable[[int], None]) -> Result:
@@ -108,13 +104,11 @@ class Conditions:
 
     def _facts(self) -> dict[str, Any]:
         data = self.data and f"{self.data.name}, SHA-256 {_hash(self.data)}"
-        mode = "HTTP" if self.http else "in one process"
         config = Config.from_settings(self.settings)
         every = {_argument(name): str(value) for name, value in config.values().items()}
         return {
             "web": self.web,
             "data": data,
-            "mode": mode,
             "user agent": self.user_agent,
             "settings": {
                 name: value
@@ -125,9 +119,8 @@ class Conditions:
         }
 
     def __str__(self) -> str:
-        mode = "crawled over HTTP" if self.http else "crawled in one process, without HTTP"
         settings = "".join(f", {name}={value}" for name, value in sorted(self.settings.items()))
-        return f"{self.web} web, {mode}{settings}"
+        return f"{self.web} web, crawled in one process, without HTTP{settings}"
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -8,11 +8,10 @@ from typing import Any, Final, TypeVar
 
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import identifier, one_of, seeds, whole
-from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.crawl.registry import POLICIES, kind_of
 from tres_scrapy.lab.condition import TOPIC
 from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.result import Run, make_grid
-from tres_scrapy.lab.table import VARIANTS
 from tres_scrapy.url.message import TresError, plainly
 
 ALL: Final = "all"  # policies
@@ -35,15 +34,14 @@ def grid_of(
     """Return the runs that the options ask for; raise TresError if an option is not valid."""
     chosen = _each(policies)
     if not chosen or ALL in chosen:
-        left_out = () if chosen else VARIANTS
-        chosen = [name for name in POLICIES if name not in left_out and _fits(name, web)]
+        chosen = [name for name in POLICIES if _fits(name, web)]
     caps = [value_of("--max", text, Cap.parse) for text in _each(max or ["none", "10"])]
     numbers = seeds or (["1"] if starts else ["1", "2", "3"])
     return make_grid(
         value_of("--web", web, one_of(*WEBS)),
         value_of("--pages", pages, whole(1)),
         topics=[value_of("--topics", text, identifier) for text in _each(topics or ["food"])],
-        policies=[value_of("--policies", text, one_of(*POLICIES)) for text in chosen],
+        policies=[value_of("--policies", text, _policy) for text in chosen],
         caps=["none" if cap is None else str(cap) for cap in caps],
         seeds=[value_of("--seeds", text, whole(0, 2**31 - 1)) for text in _each(numbers)],
         starts=lambda topic: list(_starts(starts, topic)) or [""],
@@ -71,6 +69,14 @@ def _lines(path: Path) -> list[str]:
     if not found:
         raise TresError("must hold at least one start")
     return found
+
+
+def _policy(text: str) -> str:
+    """Return the name of a policy; raise ValueError if there is none."""
+    if ":" in text:
+        kind_of(text)
+        return text
+    return one_of(*POLICIES)(text)
 
 
 def _fits(policy: str, web: str) -> bool:

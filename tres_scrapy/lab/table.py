@@ -1,4 +1,4 @@
-"""The means of Tables 3 and 4 of the paper, over starts and seeds, and their Markdown tables."""
+"""The means of Table 3 of the paper, over starts and seeds, and their Markdown tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Final, NamedTuple, Self, TypeGuard
+from typing import Final, NamedTuple, Self
 
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.registry import POLICIES
@@ -17,24 +17,14 @@ TRES: Final = "tres"
 ORACLE: Final = "oracle"
 LOOKAHEAD: Final = "lookahead"
 CEILINGS: Final = (ORACLE, LOOKAHEAD)  # they know the labels of the web
-VARIANTS: Final = ("tres_svm", "tres_nh", "tres_async", "synchronous")  # Table 4
 NAMES: Final = {
     "tres": "TRES",
     "tree_random": "Tree-Random",
     "random": "Random",
-    "synchronous": "Synchronous",
-    "tres_async": "TRES_Async",
-    "async": "Async",
-    "ache": "ACHE",
-    "seedfinder": "SeedFinder",
-    "shark_search": "Shark-Search",
-    "opic": "OPIC",
     "best_first": "Best-First",
     "breadth_first": "Breadth-First",
     "oracle": "Oracle",
     "lookahead": "Lookahead",
-    "tres_svm": "TRES_SVM",
-    "tres_nh": "TRES_NH",
 }  # as in the papers
 COUNTS: Final = (100, 200, 400)  # fetches after which the relevant pages are counted
 
@@ -96,29 +86,11 @@ class Cell:
         """The numbers of pages of the crawls in which links ran out."""
         return [result.pages for result in self.results if result.exhausted]
 
-    def dominates(self, other: Cell) -> bool:
-        """Return whether both means are at least the other's, and one is higher (Pareto).
-
-        The means are over the starts and seeds that both have.
-        """
-        cell, other = self.beside(other), other.beside(self)
-        mine, theirs = (cell.reach, cell.domains.mean), (other.reach, other.domains.mean)
-        return mine != theirs and mine[0] >= theirs[0] and mine[1] >= theirs[1]
-
-    def beside(self, other: Cell) -> Cell:
-        """Return the results of the starts and seeds that both have, or all results."""
-        trials = other.trials
-        return Cell(
-            tuple(each for each in self.results if each.run.trial in trials) or self.results
-        )
-
-    def shares(
-        self, other: Cell, count: Callable[[Result], int] = lambda result: result.relevant
-    ) -> list[float]:
-        """Return a count (relevant pages) as a share of the other's, for each common trial."""
-        others = {result.run.trial: count(result) for result in other.results}
+    def shares(self, other: Cell) -> list[float]:
+        """Return the area as a share of the other's, for each common trial."""
+        others = {result.run.trial: result.area for result in other.results}
         return [
-            count(result) / others[result.run.trial]
+            result.area / others[result.run.trial]
             for result in self.results
             if others.get(result.run.trial)
         ]
@@ -164,89 +136,13 @@ def _tightness(text: str) -> tuple[int, ...]:
 
 def name_of(policy: str, cap: str = "none") -> str:
     """Return the name of a crawler with its MAX, such as TRES_10."""
-    name = NAMES.get(policy, policy)
+    name = NAMES.get(policy, policy.rpartition(":")[2])
     return name if cap == "none" else f"{name}_{cap}"
 
 
 def crawler_table(cells: Cells) -> list[str]:
-    """Return Table 3: harvest rate and relevant domains of every crawler but the variants."""
-    return _score_table(cells, [name for name in policies_of(cells) if name not in VARIANTS])
+    """Return Table 3: harvest rate and relevant domains of every crawler."""
 
-
-def variant_table(cells: Cells) -> list[str]:
-    """Return Table 4: TRES and its variants; [] without variants."""
-    variants = [name for name in policies_of(cells) if name in VARIANTS]
-    return _score_table(cells, [TRES, *variants]) if variants else []
-
-
-def ratio_table(cells: Cells) -> list[str]:
-    """Return the relevant pages as a share of the oracle's; [] without an oracle."""
-
-    def text(key: Key) -> str:
-        oracle = cells.get(key._replace(policy=ORACLE))
-        shares = cells[key].shares(oracle) if oracle and key in cells else []
-        return _spread(Spread.of(shares), 3) + _few(shares, _trials(cells, key)) if shares else ""
-
-    policies = [policy for policy in policies_of(cells) if policy != ORACLE]
-    if len(policies) == len(policies_of(cells)):
-        return []
-    return _table(["", *topics_of(cells)], _rows(cells, policies, text))
-
-
-def pareto_table(cells: Cells) -> list[str]:
-    """Return the crawlers that TRES dominates, and where the others are better."""
-    rows = []
-    for topic, cap in product(topics_of(cells), caps_of(cells)):
-        tres, rivals = cells.get(Key(topic, TRES, cap)), _rivals(cells, topic, cap)
-        if tres is not None and rivals:
-            beaten, others = [], []
-            for rival, cell in rivals.items():
-                name = rival + _few(cell.beside(tres).results, tres.trials | cell.trials)
-                if tres.dominates(cell):
-                    beaten.append(name)
-                else:
-                    others.append(f"{name} ({_advantage(cell, tres)})")
-            rows.append([topic, cap, ", ".join(beaten), ", ".join(others)])
-    return _table(["topic", "MAX", "dominated by TRES", "not dominated"], rows) if rows else []
-
-
-def found_table(cells: Cells, topic: str, pages: int) -> list[str]:
-    """Return how many relevant pages the first fetches found; [] if not measured.
-
-    `pages` is the number of pages that the crawls were asked for.
-    """
-    counts = [*(each for each in COUNTS if each < pages), pages]
-    rows = [
-        _found_row(cells, Key(topic, policy, cap), counts)
-        for cap, policy in product(caps_of(cells), policies_of(cells))
-        if _is_measured(cells.get(Key(topic, policy, cap)))
-    ]
-    head = ["", "runs", *(f"{each} fetches" for each in counts), f"{pages} pages", "area"]
-    return _table(head, rows) if rows else []
-
-
-def _found_row(cells: Cells, key: Key, counts: Sequence[int]) -> list[str]:
-    cell, ceiling = cells[key], cells.get(key._replace(policy=LOOKAHEAD))
-    found = [[result.found_after(each) for result in cell.results] for each in counts]
-    every = [result.relevant for result in cell.results]
-    shares = cell.shares(ceiling, lambda result: result.area) if _is_measured(ceiling) else []
-    area = _range(shares, 3) + _few(shares, cell.trials) if shares else ""
-    name, number = name_of(key.policy, key.cap), str(len(cell.results))
-    return [name, number, *(_range(each, 1) for each in (*found, every)), area]
-
-
-def _is_measured(cell: Cell | None) -> TypeGuard[Cell]:
-    return cell is not None and all(result.has_found for result in cell.results)
-
-
-def _range(values: Sequence[int] | Sequence[float], digits: int) -> str:
-    """Return the mean with the lowest and the highest value; one value if all are the same."""
-    ends = (min(values), max(values))
-    low, high = (f"{end}" if isinstance(end, int) else f"{end:.{digits}f}" for end in ends)
-    return low if low == high else f"{statistics.fmean(values):.{digits}f} ({low} to {high})"
-
-
-def _score_table(cells: Cells, policies: Sequence[str]) -> list[str]:
     def text(key: Key) -> str:
         if key not in cells:
             return ""
@@ -256,7 +152,40 @@ def _score_table(cells: Cells, policies: Sequence[str]) -> list[str]:
         rivals = [each for each in found if each.trials == trials]
         return _score(cells[key], [] if key.policy in CEILINGS else rivals, trials)
 
+    policies = policies_of(cells)
     return _table(["", *topics_of(cells)], _rows(cells, policies, text))
+
+
+def found_table(cells: Cells, topic: str, pages: int) -> list[str]:
+    """Return how many relevant pages the first fetches found; [] without results.
+
+    `pages` is the number of pages that the crawls were asked for.
+    """
+    counts = [*(each for each in COUNTS if each < pages), pages]
+    rows = [
+        _found_row(cells, Key(topic, policy, cap), counts)
+        for cap, policy in product(caps_of(cells), policies_of(cells))
+        if Key(topic, policy, cap) in cells
+    ]
+    head = ["", "runs", *(f"{each} fetches" for each in counts), f"{pages} pages", "area"]
+    return _table(head, rows) if rows else []
+
+
+def _found_row(cells: Cells, key: Key, counts: Sequence[int]) -> list[str]:
+    cell, ceiling = cells[key], cells.get(key._replace(policy=LOOKAHEAD))
+    found = [[result.found_after(each) for result in cell.results] for each in counts]
+    every = [result.relevant for result in cell.results]
+    shares = cell.shares(ceiling) if ceiling else []
+    area = _range(shares, 3) + _few(shares, cell.trials) if shares else ""
+    name, number = name_of(key.policy, key.cap), str(len(cell.results))
+    return [name, number, *(_range(each, 1) for each in (*found, every)), area]
+
+
+def _range(values: Sequence[int] | Sequence[float], digits: int) -> str:
+    """Return the mean with the lowest and the highest value; one value if all are the same."""
+    ends = (min(values), max(values))
+    low, high = (f"{end}" if isinstance(end, int) else f"{end:.{digits}f}" for end in ends)
+    return low if low == high else f"{statistics.fmean(values):.{digits}f} ({low} to {high})"
 
 
 def _score(cell: Cell, rivals: Sequence[Cell], trials: Trials) -> str:
@@ -287,23 +216,6 @@ def _trials(cells: Cells, key: Key) -> Trials:
 def _few(values: Sequence[object], trials: Trials) -> str:
     """Return the number of runs, or "" if no other crawler has more."""
     return "" if len(values) == len(trials) else f" (n = {len(values)})"
-
-
-def _rivals(cells: Cells, topic: str, cap: str) -> dict[str, Cell]:
-    """Return the crawlers that TRES is compared with, by name."""
-    keys = (Key(topic, name, cap) for name in policies_of(cells) if name not in {TRES, *CEILINGS})
-    return {name_of(key.policy): cells[key] for key in keys if key in cells}
-
-
-def _advantage(cell: Cell, tres: Cell) -> str:
-    """Return where a crawler is better than TRES on the starts and seeds that both have."""
-    cell, tres = cell.beside(tres), tres.beside(cell)
-    pairs = {
-        "harvest": (cell.reach, tres.reach, "{:.1f} > {:.1f}"),
-        "domains": (cell.domains.mean, tres.domains.mean, "{:,.1f} > {:,.1f}"),
-    }
-    ahead = [f"{name} {form.format(a, b)}" for name, (a, b, form) in pairs.items() if a > b]
-    return ", ".join(ahead) or "the same"
 
 
 def _rows(cells: Cells, policies: Sequence[str], text: Callable[[Key], str]) -> Iterator[list[str]]:

@@ -64,9 +64,9 @@ def canonicalise(url: str) -> str | None:
         host, port = parts.hostname or "", parts.port
     except ValueError:  # a bad port, bracket or international name
         return None
-    if parts.scheme not in DEFAULT_PORTS or port == 0 or HOST.fullmatch(host) is None:
+    is_host = HOST.fullmatch(host) is not None and len(host := host.removesuffix(".")) <= MAX_HOST
+    if parts.scheme not in DEFAULT_PORTS or port == 0 or not is_host:
         return None
-    host = host.removesuffix(".")
     place = f"[{host}]" if ":" in host else host
     place += "" if port in {None, DEFAULT_PORTS[parts.scheme]} else f":{port}"
     canonical = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))

@@ -1,5 +1,6 @@
 """What holds for every policy, and how the simple policies differ."""
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judged import judged
+from rivals import RIVALS
+from rivals.inputs import SearchInputs
 
 from tres_scrapy.agent.policy import Experience
 from tres_scrapy.config.learning import LearningOptions
@@ -25,15 +28,20 @@ from tres_scrapy.lab.webs.graph import Graph
 HOSTS, PAGES_OF_HOST = 8, 8
 URLS = [f"http://h{host}.test/{number}" for host in range(HOSTS) for number in range(PAGES_OF_HOST)]
 LINKS = np.random.default_rng(6).integers(len(URLS), size=(200, 2))  # not those of the crawls
+EVERY = (*POLICIES, *RIVALS)
 pytestmark = pytest.mark.slow  # a crawl of each policy in each test
 
 
+@dataclass(frozen=True)
+class Inputs(SearchInputs, RivalInputs):
+    """The inputs of all policies."""
+
+
 def setup(seed=0):
-    return RivalInputs(
+    return Inputs(
         seed,
         learning=LearningOptions(exploration_steps=10),
         keywords=("cheese",),
-        similarity=lambda texts: np.linspace(0, 1, len(texts), dtype=np.float32),
         search="http://search.test/?q={query}",
         labels=lambda urls: [is_relevant(url) for url in urls],
         graph=Graph(URLS, LINKS, [is_relevant(url) for url in URLS]),
@@ -78,13 +86,13 @@ def go_on(crawl, busy=lambda store: ()):
     return [url for url in order if "search" not in url]
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_every_url_is_fetched_once(name):
     order = whole_crawl(name)
     assert len(order) == len(set(order)) == HOSTS * PAGES_OF_HOST
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_cap_holds_for_every_policy(name):
     order = crawl_all(name, cap=Cap(3, 3))
     domains = [url.split("/")[2] for url in order]
@@ -92,7 +100,7 @@ def test_cap_holds_for_every_policy(name):
     assert len(order) == 3 * HOSTS
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_raised_max_returns_samples(name):
     crawl = crawl_of(name, cap=Cap(2, 2))
     first = go_on(crawl)
@@ -108,7 +116,7 @@ def test_raised_max_returns_samples(name):
     assert crawl.store.pending == 0
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_lowered_max_holds_at_once(name):
     crawl = crawl_of(name)
     booked = crawl.next().row
@@ -121,7 +129,7 @@ def test_lowered_max_holds_at_once(name):
     assert sum(url.startswith("http://h1.test/") for url in order) == 1
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_links_of_a_sitemap_are_chosen(name):
     crawl = crawl_of(name)
     seed = crawl.next().row
@@ -131,18 +139,18 @@ def test_links_of_a_sitemap_are_chosen(name):
     assert set(urls) <= set(go_on(crawl))
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EVERY)
 def test_same_seed_makes_the_same_choices(name):
     assert crawl_all(name) == whole_crawl(name)
 
 
 # SeedFinder queries its engine first: test_seedfinder.py tests its busy hosts
-@pytest.mark.parametrize("name", ["tree_random", "random", "synchronous", "tres_async"])
+@pytest.mark.parametrize("name", ["tree_random", "random"])
 def test_other_seed_other_order(name):
     assert crawl_all(name, seed=1) != whole_crawl(name)
 
 
-@pytest.mark.parametrize("name", [name for name in POLICIES if name != "seedfinder"])
+@pytest.mark.parametrize("name", [name for name in EVERY if name != "rivals:SEEDFINDER"])
 def test_busy_hosts_come_back(name):
     store = SampleStore(DomainLedger())
     policy = make_policy(name, store, setup())
@@ -181,33 +189,6 @@ def test_oracle_prefers_relevant_pages():
     others = [is_relevant(url) for url in whole_crawl("random")]
     assert order.index(False) >= 8
     assert np.mean(order[:20]) > 2 * np.mean(others[:20])
-
-
-def test_synchronous_takes_highest_q():
-    store = SampleStore(DomainLedger())
-    policy = make_policy(
-        "synchronous",
-        store,
-        RivalInputs(learning=LearningOptions(exploration_steps=0, breadth=0, ucb=0.0)),
-    )
-    actions = np.random.default_rng(0).random((30, 3)).astype(np.float32)
-    rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(30)], [""] * 30, actions))
-    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
-    q_values = policy.value(store.features(rows))
-    assert [policy.select().row for _ in rows] == np.argsort(-q_values, kind="stable").tolist()
-
-
-def test_asynchronous_scores_once():
-    """P 3.6.1: the Q of a link is never refreshed."""
-    store = SampleStore(DomainLedger())
-    policy = make_policy(
-        "tres_async", store, RivalInputs(learning=LearningOptions(exploration_steps=0))
-    )
-    rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(9)], [""] * 9, np.eye(9, 3)))
-    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
-    while policy.select() is not None:
-        pass
-    assert policy.figures()["q_evaluations"] == len(rows)
 
 
 def test_queue_frees_one_host_sample():
@@ -253,15 +234,7 @@ def test_queue_drains_best_first():
     assert queue.pop() is None
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", EVERY)
 def test_resumable_policies_are_known(policy):
-    setup = RivalInputs(
-        labels=lambda urls: [],
-        graph=Graph([], [], []),
-        similarity=lambda texts: [],
-        search="http://s/?{query}",
-        keywords=("cheese",),
-    )
-    store = SampleStore(DomainLedger())
-    resumable = make_policy(policy, store, setup).is_resumable
-    assert resumable == (policy in {"tres", "tres_nh", "tres_svm", "tree_random", "random"})
+    resumable = make_policy(policy, SampleStore(DomainLedger()), setup()).is_resumable
+    assert resumable == (policy in {"tres", "tree_random", "random"})

@@ -1,12 +1,10 @@
-"""The crawlers that TRES is compared with (P 3.4, Tables 3 and 4), each with its source."""
+"""The simple crawlers that TRES is compared with (P 3.4), and those that know the labels."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from tres_scrapy.agent.policy_inputs import Kind
-from tres_scrapy.agent.tres import TresPolicy
-from tres_scrapy.lab.policies.ache import AchePolicy
 from tres_scrapy.lab.policies.baseline import (
     BestFirstPolicy,
     BreadthFirstPolicy,
@@ -14,38 +12,14 @@ from tres_scrapy.lab.policies.baseline import (
     RandomPolicy,
     TreeRandomPolicy,
 )
-from tres_scrapy.lab.policies.han import AsyncPolicy
-from tres_scrapy.lab.policies.inputs import (
-    with_graph,
-    with_keywords,
-    with_labels,
-    with_search,
-    with_similarity,
-)
+from tres_scrapy.lab.policies.inputs import with_graph, with_labels
 from tres_scrapy.lab.policies.lookahead import LookaheadPolicy
-from tres_scrapy.lab.policies.opic import OpicPolicy
-from tres_scrapy.lab.policies.seedfinder import SeedFinderPolicy
-from tres_scrapy.lab.policies.shark_search import SharkSearchPolicy
-from tres_scrapy.lab.policies.variant import (
-    AsynchronousPolicy,
-    NoNeighbourhoodPolicy,
-    SynchronousPolicy,
-)
 
 POLICIES: Final = {
     "tree_random": Kind(TreeRandomPolicy),
     "random": Kind(RandomPolicy, rewarded=False),
-    "synchronous": Kind(SynchronousPolicy),
-    "tres_async": Kind(AsynchronousPolicy),
-    "async": Kind(AsyncPolicy, prepare=with_similarity),
-    "ache": Kind(AchePolicy, classifier="svm", extra="train"),
-    "seedfinder": Kind(SeedFinderPolicy, classifier="svm", prepare=with_search),
-    "shark_search": Kind(SharkSearchPolicy, rewarded=False, prepare=with_keywords),
-    "opic": Kind(OpicPolicy, rewarded=False),
     "best_first": Kind(BestFirstPolicy),
     "breadth_first": Kind(BreadthFirstPolicy, rewarded=False),
     "oracle": Kind(OraclePolicy, rewarded=False, prepare=with_labels),
     "lookahead": Kind(LookaheadPolicy, rewarded=False, prepare=with_graph),
-    "tres_svm": Kind(TresPolicy, classifier="svm", reads_cues=True),
-    "tres_nh": Kind(NoNeighbourhoodPolicy, reads_cues=True),
 }

@@ -100,39 +100,32 @@ class OraclePolicy(QueuePolicy):
         return self._labels([self.store.url(row) for row in rows.tolist()])
 
 
-class OneLeafPolicy(Policy):
-    """Holds the frontier as one leaf, without a tree, and can draw from it."""
-
-    def __init__(self, store: SampleStore, random: np.random.Generator) -> None:
-        self.store = store
-        self.pool = LeafPool()
-        self.leaf = self.pool.add_leaf()
-        self._random = random
-
-    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Add the outlinks to the frontier."""
-        self.pool.extend(self.leaf, outlinks)
-
-    def readmit(self, rows: Rows) -> None:
-        """Add samples to the frontier."""
-        self.pool.extend(self.leaf, rows)
-
-    def select(self, available: Availability = ANY_HOST) -> Decision | None:
-        """Draw a sample uniformly."""
-        drawn = representatives(self.pool, self.store, self._random, available)
-        if not len(drawn.rows):
-            return None
-        _, row = drawn.take(0, self.pool)
-        return Decision(row, None, None)
-
-
-class RandomPolicy(OneLeafPolicy):
-    """Fetches a uniformly drawn frontier sample."""
+class RandomPolicy(Policy):
+    """Fetches a uniformly drawn sample of the frontier, which is one leaf, without a tree."""
 
     is_resumable = True
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
-        super().__init__(store, np.random.default_rng(setup.seed))
+        self._store = store
+        self.pool = LeafPool()
+        self._leaf = self.pool.add_leaf()
+        self._random = np.random.default_rng(setup.seed)
+
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
+        """Add the outlinks to the frontier."""
+        self.pool.extend(self._leaf, outlinks)
+
+    def readmit(self, rows: Rows) -> None:
+        """Add samples to the frontier."""
+        self.pool.extend(self._leaf, rows)
+
+    def select(self, available: Availability = ANY_HOST) -> Decision | None:
+        """Draw a sample uniformly."""
+        drawn = representatives(self.pool, self._store, self._random, available)
+        if not len(drawn.rows):
+            return None
+        _, row = drawn.take(0, self.pool)
+        return Decision(row, None, None)
 
     def state(self) -> dict[str, bytes]:
         """Return the state of the random choices."""

@@ -25,7 +25,7 @@ class Profile:
     doubt: float  # share of the topic's words at which the relevance of a page is unclear
 
 
-# Calibrated: benchmarks/calibration.py measures their effect.
+# Calibrated by the harvest of random, breadth-first and oracle crawls.
 PROFILES = {
     "food": Profile(0.05, 0.49, 0.28, 0.07, 0.09, 0.009, 0.52),
     "sports": Profile(0.04, 0.32, 0.13, 0.016, 0.09, 0.012, 0.18),

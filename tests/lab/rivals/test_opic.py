@@ -1,19 +1,19 @@
 import numpy as np
 from judged import judged
+from rivals.inputs import SearchInputs
+from rivals.opic import OpicPolicy
 
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.policies.inputs import RivalInputs
-from tres_scrapy.lab.policies.opic import OpicPolicy
 
 
 def start():
     """Lease the seed of a crawl; return crawl and row."""
     store = SampleStore(DomainLedger())
-    crawl = Crawl(store, OpicPolicy(store, RivalInputs()))
+    crawl = Crawl(store, OpicPolicy(store, SearchInputs()))
     crawl.add_seeds(Outlinks(["http://seed.test/"], [""], np.zeros((1, 3), dtype="f4")))
     return crawl, crawl.next().row
 

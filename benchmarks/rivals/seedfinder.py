@@ -22,14 +22,14 @@ from urllib.parse import quote_plus, urlsplit
 
 import numpy as np
 
+from rivals.ache import AchePolicy
+from rivals.inputs import SearchInputs
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.config.typed import named
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
-from tres_scrapy.lab.policies.ache import AchePolicy
-from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.page.place import tokenise
 from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.url.message import TresError
@@ -129,7 +129,7 @@ class SeedFinderPolicy(AchePolicy):
 
     reads_text = True
 
-    def __init__(self, store: SampleStore, setup: RivalInputs) -> None:
+    def __init__(self, store: SampleStore, setup: SearchInputs) -> None:
         if setup.search is None or "{query}" not in setup.search:
             raise TresError(
                 f"search_url: {setup.search!r} must be a URL with {{query}} in place of the query: "

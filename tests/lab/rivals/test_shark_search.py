@@ -3,21 +3,21 @@ from math import sqrt
 import numpy as np
 import pytest
 from judged import judged
+from rivals.inputs import SearchInputs
+from rivals.shark_search import Query, SharkSearchPolicy
 
 from tres_scrapy.agent.policy import NO_TEXT, PageText
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.policies.inputs import RivalInputs
-from tres_scrapy.lab.policies.shark_search import Query, SharkSearchPolicy
 from tres_scrapy.url.message import TresError
 
 
 def start(keywords=("bread",)):
     """Lease the seed of a crawl; return crawl and row."""
     store = SampleStore(DomainLedger())
-    crawl = Crawl(store, SharkSearchPolicy(store, RivalInputs(keywords=keywords)))
+    crawl = Crawl(store, SharkSearchPolicy(store, SearchInputs(keywords=keywords)))
     crawl.add_seeds(Outlinks(["http://seed.test/"], [""], np.zeros((1, 3), dtype="f4")))
     return crawl, crawl.next().row
 

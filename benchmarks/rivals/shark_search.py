@@ -21,11 +21,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rivals.inputs import SearchInputs
 from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText
 from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.baseline import QueuePolicy
-from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.page.place import tokenise
 from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.url.message import TresError
@@ -40,7 +40,7 @@ class SharkSearchPolicy(QueuePolicy):
 
     reads_text = True
 
-    def __init__(self, store: SampleStore, setup: RivalInputs) -> None:
+    def __init__(self, store: SampleStore, setup: SearchInputs) -> None:
         super().__init__(store)
         self._query = Query(setup.keywords)
         self._scores = Table(np.dtype([("inherited", "f8")]))  # by row; 0 for a seed

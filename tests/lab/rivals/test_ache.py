@@ -5,6 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judged import judged
+from rivals import ache
+from rivals.ache import (
+    AchePolicy,
+    Neighbourhood,
+    Neighbourhoods,
+    frequent_words,
+    train,
+)
 
 from tres_scrapy.agent.policy import PageText
 from tres_scrapy.agent.policy_inputs import PolicyInputs
@@ -12,14 +20,6 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.policies import ache
-from tres_scrapy.lab.policies.ache import (
-    AchePolicy,
-    Neighbourhood,
-    Neighbourhoods,
-    frequent_words,
-    train,
-)
 
 WORDS = ("cheese", "brie", "rind", "news", "cars", "golf", "shoes", "trains")
 RELEVANT = 3  # of the words, the first are on links to relevant pages

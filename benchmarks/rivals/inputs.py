@@ -1,0 +1,40 @@
+"""What some rivals need to know beyond what TRES does: keywords, a search engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tres_scrapy.agent.policy_inputs import PolicyInputs
+from tres_scrapy.config.config import Config
+from tres_scrapy.lab.webs.search import SEARCH
+from tres_scrapy.lab.webs.web import Web
+from tres_scrapy.topic.pack import Pack
+
+
+@dataclass(frozen=True)
+class SearchInputs(PolicyInputs):
+    """The arguments of a policy that searches for words.
+
+    `keywords` are those of the topic; for a search engine, the name of the topic comes first.
+    `search` is the URL of a search engine with {query} in it.
+    """
+
+    keywords: Sequence[str] = ()
+    search: str | None = None
+
+
+def with_search(
+    setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
+) -> SearchInputs:
+    """Add the search engine, that of the offline web if the user gives none, and keywords."""
+    search = config.search_url or (SEARCH if config.web.kind else None)
+    keywords = (" ".join(config.topics), *pack.given)
+    return SearchInputs(**vars(setup), search=search, keywords=keywords)
+
+
+def with_keywords(
+    setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
+) -> SearchInputs:
+    """Add the keywords of the pack, as the user gave them."""
+    return SearchInputs(**vars(setup), keywords=pack.given)
