@@ -1,15 +1,23 @@
 """Attack the crawler with an embedded hostile web; print what the attack costs.
 
     python benchmarks/hostile.py sites [--rows network slow neighbour silent ...] [--seconds 60]
+    python benchmarks/hostile.py honest [--topics food sports hardware] [--max none 10]
+        [--web-seeds 61 62 63 64 65] [--pages 1000] [--data FOLDER] [--models FOLDER]
     python benchmarks/hostile.py stop [--states silent slow names many paused judge ending]
-    python benchmarks/hostile.py traps [--kinds host subdomains domains] [--shares .004 .02 .16]
-        [--texts pieces words chain names] [--topics food sports] [--max none 10] [--pages 1000]
-        [--believing] [-s TRES_NAME=VALUE]
+    python benchmarks/hostile.py traps [--kinds host subdomains domains expired earning]
+        [--shares .004 .02 .16] [--texts pieces words chain names] [--topics food sports]
+        [--max none 10] [--pages 1000] [--believing] [-s TRES_NAME=VALUE]
 
 `traps`: a share of the pages of the synthetic web links to endless generated pages in the words of
 the topic. The crawl is simulated, with one request at a time. Printed are the share of pages that
 the trap took, and the harvest rate by true labels. `--believing` crawls as if trust in sites and
 what their pages repeat did not count.
+
+`honest`: nothing is hostile. Printed are the relevant pages by the web's labels of crawls as they
+are and `--believing`, the difference in points, and what a report would have warned of, looked at
+every 50 pages. Where neither trust nor repetition told anything, the second crawl would be the
+first one and is left out. With --data, the recorded webs of `real_webs.py` are crawled too;
+--models has the packs that it trains.
 
 `sites`: honest sites and hostile ones answer on addresses of this machine. After some seconds the
 crawl is stopped with Ctrl-C. Printed are the pages of the honest and of the hostile hosts, how
@@ -24,18 +32,21 @@ from __future__ import annotations
 import argparse
 import os
 from itertools import product
+from pathlib import Path
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
 from hostility.attack import ATTACKS, STATES
+from hostility.honest import believe, generated, recorded
+from hostility.honest import crawl as crawl_honest
 from hostility.site import crawl
-from hostility.trap import KINDS, TEXTS, TrappedWeb, is_trap
+from hostility.trap import KINDS, KNOWING, TEXTS, TrappedWeb, is_trap
 
-from tres_scrapy.agent import link_learner
 from tres_scrapy.config.config import Config
 from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.simulation import Simulation, World
-from tres_scrapy.page import copies
+
+ROOT = Path(__file__).parents[1]
 
 
 def main() -> None:
@@ -43,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     attacks = parser.add_subparsers(required=True, metavar="ATTACK")
     traps = attacks.add_parser("traps", help="endless pages in the words of the topic")
-    traps.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    traps.add_argument("--kinds", nargs="+", choices=KINDS + KNOWING, default=KINDS)
     traps.add_argument("--shares", nargs="+", type=float, default=[0.004, 0.02, 0.16])
     traps.add_argument("--texts", nargs="+", choices=TEXTS, default=TEXTS[:2])
     traps.add_argument("--believing", action="store_true")
@@ -53,6 +64,14 @@ def main() -> None:
     traps.add_argument("--web-seed", type=int, default=61)
     traps.add_argument("-s", dest="settings", action="append", default=[])
     traps.set_defaults(run=compare_traps)
+    honest = attacks.add_parser("honest", help="webs without an attacker")
+    honest.add_argument("--topics", nargs="*", default=["food", "sports", "hardware"])
+    honest.add_argument("--max", nargs="+", default=["none", "10"])
+    honest.add_argument("--web-seeds", nargs="+", type=int, default=[61, 62, 63, 64, 65])
+    honest.add_argument("--pages", type=int, default=1000)
+    honest.add_argument("--data", type=Path)
+    honest.add_argument("--models", default=str(ROOT / "models"))
+    honest.set_defaults(run=compare_honest)
     sites = attacks.add_parser("sites", help="hosts that fail, are slow or silent")
     sites.add_argument("--rows", nargs="+", choices=ATTACKS, default=[*ATTACKS])
     sites.add_argument("--seconds", type=float, default=60)
@@ -87,11 +106,29 @@ def compare_stops(options: argparse.Namespace) -> None:
         print(f"| {name} | {found.pages.total()} | {ended} |", flush=True)
 
 
+def compare_honest(options: argparse.Namespace) -> None:
+    """Print a row for each crawl of a web without an attacker."""
+    crawls = [*generated(options.topics, options.max, options.web_seeds)]
+    crawls += [] if options.data is None else recorded(options.data, options.models)
+    print("| web | topic | MAX | pages | relevant, believing | relevant | points | warnings |")
+    print("|---|---|---|---|---|---|---|---|")
+    for settings in crawls:
+        settings["TRES_PAGES"] = options.pages
+        believe(all_of_it=False)
+        now = before = crawl_honest(settings)
+        if not now.is_the_same:
+            believe(all_of_it=True)
+            before = crawl_honest(settings)
+        web = settings.get("TRES_WEB_SEED") or Path(settings["TRES_WEB_DATA"]).name.split(".")[0]
+        points = 100 * (now.relevant / now.pages - before.relevant / before.pages)
+        row = web, settings["TRES_TOPIC"], settings["TRES_MAX_PER_DOMAIN"], now.pages
+        found = before.relevant, now.relevant, f"{points:+.1f}", ", ".join(now.warnings)
+        print(f"| {' | '.join(map(str, [*row, *found]))} |", flush=True)
+
+
 def compare_traps(options: argparse.Namespace) -> None:
     """Print a row for each trap, first one without a trap."""
-    if options.believing:
-        setattr(link_learner, "PRICE", 0.0)  # noqa: B010 - a constant of the crawler
-        setattr(copies, "ECHO", 1.0)  # noqa: B010
+    believe(all_of_it=options.believing)
     print("| topic | MAX | trap | text | links to it | its pages | true harvest | the judge's |")
     print("|---|---|---|---|---|---|---|---|")
     traps = [("none", "", 0.0), *product(options.kinds, options.texts, options.shares)]

@@ -15,8 +15,11 @@ from trap import TRAPS
 
 pytestmark = pytest.mark.slow
 
+WATCHED = PROJECT / "tests" / "watched.py"
+
 MAX = 10  # pages of one domain
 TIMEOUT = 8  # seconds; only this, the delay and the rests differ from the default settings
+STALL = 0.5  # seconds of the processor
 MEGABYTE = 2**20
 MEMORY = 200 * MEGABYTE  # more than the honest pages alone, at most
 
@@ -40,13 +43,14 @@ POSTPONED = {
 
 @dataclass
 class Crawl:
-    """The results of a crawl: exit status, log, items, requested URLs and memory."""
+    """The results of a crawl: exit status, log, items, requested URLs, memory and stalls."""
 
     status: int
     log: str
     items: list
     asked: list
     memory: int  # bytes, at most
+    stall: float  # seconds of the processor that the reactor stood, at most
 
     def stat(self, name):
         return stats_of(self.log).get(name, 0)
@@ -60,13 +64,13 @@ class Crawl:
 
 
 def crawl(folder, seed):
-    output, log = folder / "pages.jsonl", folder / "log.txt"
+    output, log, stall = (folder / name for name in ("pages.jsonl", "log.txt", "stall.txt"))
     arguments = ["-a", "topic=food", "-a", f"seed={seed}", "-a", f"max_per_domain={MAX}"]
     arguments += ["-a", f"output={output}", "-s", "DOWNLOAD_DELAY=0"]
-    arguments += ["-s", f"DOWNLOAD_TIMEOUT={TIMEOUT}", "-a", "rest=0.1", "-a", "max_rests=4"]
+    arguments += ["-s", f"DOWNLOAD_TIMEOUT={TIMEOUT}", "-a", "rest=0.1"]
     with hostile.serve() as web, log.open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "scrapy", "crawl", "tres", *arguments],
+            [sys.executable, WATCHED, stall, "crawl", "tres", *arguments],
             cwd=PROJECT,
             env=os.environ | {"http_proxy": f"http://127.0.0.1:{web.port}"},
             stderr=errors,
@@ -76,7 +80,8 @@ def crawl(folder, seed):
     items = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
     unit = 1 if sys.platform == "darwin" else 1024
     said = log.read_text(encoding="utf-8")
-    return Crawl(process.returncode, said, items, web.asked, usage.ru_maxrss * unit)
+    memory, longest = usage.ru_maxrss * unit, float(stall.read_text(encoding="utf-8"))
+    return Crawl(process.returncode, said, items, web.asked, memory, longest)
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +109,10 @@ def test_traps_take_little_memory(whole, honest):
     assert honest.status == 0, honest.log
     assert len(honest.items) == len(TRAPS) + 1
     assert whole.memory - honest.memory < MEMORY
+
+
+def test_no_answer_holds_the_reactor(whole):
+    assert 0 < whole.stall < STALL
 
 
 @pytest.mark.parametrize(("kind", "traps"), FAILURES.items())

@@ -15,6 +15,8 @@ from urllib.parse import urljoin, urlsplit
 from tres_scrapy.lab.webs.web import HTML, TEXT, Answer, Web
 
 KINDS: Final = ("host", "subdomains", "domains")
+KNOWING: Final = ("expired", "earning")  # attackers who know how the crawler trusts
+EXPIRED: Final = 40  # domains
 TEXTS: Final = ("pieces", "words", "chain", "names")
 MARK: Final = "snare"  # in the name of each host of a trap
 LESSONS: Final = 30  # relevant pages that a trap learns its words from
@@ -29,7 +31,9 @@ HREF = re.compile(r'href="?([^"\s>]+)')
 class TrappedWeb:
     """Another web, of whose pages a share links to a trap.
 
-    The trap has one host, endless subdomains or endless domains. Its pages have the words of
+    The trap has one host, endless subdomains or endless domains; or domains that have expired and
+    that honest sites still link to ("expired"); or endless domains of whose links half lead to
+    honest pages ("earning"). Its pages have the words of
     relevant pages, and none is relevant: in pieces of eight words ("pieces"), in any order
     ("words"), each after one that it follows on a relevant page ("chain"), or in any order and a
     fifth of them words that no page has ("names"). The same `seed` gives the same trap.
@@ -47,6 +51,7 @@ class TrappedWeb:
         self._seed = seed
         self._text = text
         self._words: list[str] = []
+        self._honest: list[str] = []  # what relevant pages link to
         self._next: dict[str, list[str]] = {}
 
     def answer(self, url: str) -> Answer:
@@ -83,10 +88,15 @@ class TrappedWeb:
             "host": f"www.{MARK}.com",
             "subdomains": f"s{number:x}.{MARK}.com",
             "domains": f"{MARK}{number:x}.com",
+            "earning": f"{MARK}{number:x}.com",
+            "expired": f"{MARK}{number % EXPIRED}.com",
         }[self._kind]
-        if source and self._kind == "domains" and draw.random() < 0.5:  # half stay on the domain
+        has_domains = self._kind not in {"host", "subdomains"}
+        if source and has_domains and draw.random() < 0.5:  # half stay on the domain
             host = urlsplit(source).hostname or host
         phrase = self._phrase(draw, 8).capitalize()
+        if source and self._kind == "earning" and draw.random() < 0.5:
+            return f'<a href="{draw.choice(self._honest)}">{phrase}</a>'
         path = re.sub(r"\W+", "-", phrase.lower()).strip("-")
         return f'<a href="http://{host}/{path}-{number:x}">{phrase}</a>'
 
@@ -125,6 +135,7 @@ class TrappedWeb:
             location = dict(answer.headers).get("Location")
             links = [location] if location else HREF.findall(answer.body.decode("latin-1"))
             new = [urljoin(url, link) for link in links]
+            self._honest += new if answer.relevant else []
             new = [link for link in dict.fromkeys(new) if link not in seen]
             seen.update(new)
             waiting.extend(new)

@@ -309,3 +309,23 @@ def test_best_links_are_read_again():
     assert read.tolist() == pytest.approx([0, 1, 0, 0], abs=1e-6), "the best two"
     learner.refresh(rows[3:], 2)
     assert (learner._links["logit"] - before)[3] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.0])
+def test_pages_that_lost_their_rewards_are_learned_again_without(monkeypatch, share):
+    store = SampleStore(DomainLedger())
+    learner, asked = learner_over(store, replays=5, replay_capacity=50), []
+
+    def earned(rows):
+        asked.extend(rows.tolist())
+        return np.full(len(rows), share, dtype=np.float32)
+
+    monkeypatch.setattr(learner._trainer, "_earned", earned)
+    rows = add(store, NO_PARENT, [GOOD] * 40)
+    learner.rate(rows)
+    for row in rows[:-1].tolist():
+        fetch(store, learner, row, 1.0)
+    learner.rate(rows[-1:])
+    assert set(asked) <= set(rows.tolist())
+    assert len(set(asked)) > 10
+    assert (store["probability"][rows[-1]] > 0.7) == bool(share)

@@ -11,6 +11,7 @@ from tres_scrapy.agent.trust import (
     FEW,
     FREE,
     LEAST,
+    PRICE,
     Trust,
     excess_of,
     trust_of,
@@ -135,6 +136,9 @@ def test_links_of_a_stale_and_greedy_body_are_beyond_its_trust(inlinks, stale):
     rows = add(store, inner, "http://inner.test/2", "http://new.test/")
     excess = trust.excess(np.array([0, honest, door, inner, *rows]))
     assert excess[:2].tolist() == [0, 0]
+    earned = trust.earned(np.array([honest, door, inner, *rows]))
+    assert earned[0] == 1
+    assert earned[1:] == pytest.approx(np.maximum(0, 1 - PRICE * excess[2:]))
     later = add(store, inner, "http://newer.test/")  # since the last rating
     fetch(store, later[0], 0)
     later = add(store, later[0], "http://newest.test/")

@@ -162,7 +162,7 @@ def test_live_line_is_not_of_a_shard(monkeypatch, shards):
         monkeypatch.setattr(sys, "stderr", screen.file)
         monkeypatch.setattr(module, "create_looping_call", Loop)
         progress = Progress.from_crawler(crawler)
-        progress.spider_opened(None)
+        progress.spider_opened(SimpleNamespace(start_urls=[]))
         progress.spider_closed(None)
     shown = "paused · 0 pages · harvest 0.0 %"
     assert (shown in screen.shown) == (not shards)

@@ -88,7 +88,7 @@ def add(store, parent, *urls):
 
 
 @pytest.mark.parametrize("inlinks", [True, False])
-def test_site_found_by_redirect_is_in_the_body_of_its_finder(inlinks):
+def test_site_found_by_redirect_is_alone(inlinks):
     store = SampleStore(DomainLedger(inlinks=inlinks))
     (seed,) = add(store, NO_PARENT, "http://seed.test/")
     store.lease(seed)
@@ -96,9 +96,10 @@ def test_site_found_by_redirect_is_in_the_body_of_its_finder(inlinks):
     farm, *_ = add(store, seed, *(f"http://{name}.test/" for name in ("farm", *"abcde")))
     store.lease(farm)
     store.finish(farm, SEED_PATH)
-    (moved,) = add(store, farm, "http://farm.test/1")
+    moved, _ = add(store, farm, "http://farm.test/1", "http://linked.test/")
     store.lease(moved)
     store.redirect(moved, "http://other.test/")
     names, bodies = store.ledger.names, Bodies.of(store)
-    door = names[bodies.doors[names.index("other.test")]]
-    assert door == ("farm.test" if inlinks else "other.test")
+    doors = {name: names[bodies.doors[names.index(name)]] for name in names}
+    assert doors["other.test"] == "other.test"
+    assert doors["linked.test"] == ("farm.test" if inlinks else "linked.test")

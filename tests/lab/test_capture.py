@@ -2,9 +2,11 @@
 
 from importlib import import_module
 
+import numpy as np
 import pytest
 from conftest import PROJECT
 
+from tres_scrapy.agent.trust import Trust
 from tres_scrapy.config.config import Config
 from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.simulation import Simulation, World
@@ -45,7 +47,7 @@ def test_trap_takes_a_small_part_of_a_crawl(kind, text, cap):
 
 @pytest.mark.slow
 def test_trap_takes_half_of_a_crawl_that_believes_its_judge(monkeypatch):
-    monkeypatch.setattr("tres_scrapy.agent.link_learner.PRICE", 0.0)
+    monkeypatch.setattr(Trust, "excess", lambda _, rows: np.zeros(len(rows), dtype=np.float32))
     monkeypatch.setattr("tres_scrapy.page.copies.ECHO", 1.0)
     taken, _ = crawl("host", "pieces")
     assert taken > 0.25

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tres_scrapy.lab.result import Result, Run, Series, make_grid, read_results, world_of
+from tres_scrapy.lab.result import Result, Run, make_grid, read_results, world_of
 
 
 def grid(policies=("tres", "random"), caps=("none", "10"), topics=("food",), seeds=(1, 2)):
@@ -14,7 +14,7 @@ def grid(policies=("tres", "random"), caps=("none", "10"), topics=("food",), see
 
 
 def result(run: Run, relevant: int = 5) -> Result:
-    return Result(run, 10, relevant, 2, 12, exhausted=False, seconds=1.5, series=Series())
+    return Result(run, 10, relevant, 2, 12, exhausted=False, seconds=1.5, found=[])
 
 
 def test_the_grid_has_every_run_once() -> None:
@@ -56,7 +56,7 @@ def test_results_are_read_back(tmp_path: Path) -> None:
     assert faults == []
 
 
-@pytest.mark.parametrize("content", ["", '{"run": ', "[1]", '{"run": {}, "series": {}}', "\ud800"])
+@pytest.mark.parametrize("content", ["", '{"run": ', "[1]", '{"run": {}, "found": []}', "\ud800"])
 def test_damaged_file_is_one_line(tmp_path: Path, content: str) -> None:
     first, second = grid(("tres",), ("none",))
     for run in (first, second):
@@ -69,13 +69,13 @@ def test_damaged_file_is_one_line(tmp_path: Path, content: str) -> None:
     assert "\n" not in fault
 
 
-@pytest.mark.parametrize("name", ["relevant", "seconds", "series"])
+@pytest.mark.parametrize("name", ["relevant", "seconds", "found"])
 def test_count_without_number_is_damage(tmp_path: Path, name: str) -> None:
     (run,) = grid(("tres",), ("none",))[:1]
     result(run).write(tmp_path)
     path = tmp_path / f"{run.name}.json"
     facts = json.loads(path.read_bytes())
-    facts[name] = {"pages": ["x"]} if name == "series" else "x"
+    facts[name] = ["x"] if name == "found" else "x"
     path.write_text(json.dumps(facts))
     found, (fault,) = read_results(tmp_path)
     assert found == []

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tres_scrapy.lab.result import Result, Run, Series
+from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.table import (
     Key,
     Spread,
@@ -20,10 +20,9 @@ def result(
     *,
     cap: str = "none",
     pages: int = 100,
-    start: str = "",
 ) -> Result:
-    run = Run("synthetic", "food", seed, policy, cap, 100, start)
-    return Result(run, pages, relevant, domains, pages, pages < 100, 1.0, Series())
+    run = Run("synthetic", "food", seed, policy, cap, 100)
+    return Result(run, pages, relevant, domains, pages, pages < 100, 1.0, [])
 
 
 def cell(*results: Result):
@@ -48,20 +47,6 @@ def test_exhausted_crawl_counts_fetched_pages() -> None:
     assert ache.harvest.mean == pytest.approx((50 + 40 + 0) / 3)
     assert ache.ran_out == [60]
     assert cell(result("ache", 2, 40, 5)).ran_out == []
-
-
-def test_ratio_uses_common_seeds() -> None:
-    tres = cell(result("tres", 1, 40, 1), result("tres", 2, 60, 1), result("tres", 9, 1, 1))
-    oracle = cell(result("oracle", 1, 80, 1), result("oracle", 2, 80, 1), result("oracle", 3, 0, 1))
-    assert tres.shares(oracle) == [0.5, 0.75]
-    assert tres.shares(cell(result("oracle", 1, 0, 1))) == []
-
-
-def test_ratio_uses_common_starts() -> None:
-    tres = cell(result("tres", 1, 40, 1, start="a"), result("tres", 1, 60, 1, start="b"))
-    oracle = cell(result("oracle", 1, 80, 1, start="b"), result("oracle", 2, 10, 1, start="a"))
-    assert tres.shares(oracle) == [0.75]
-    assert tres.shares(oracle, lambda result: result.domains) == [1.0]
 
 
 def test_policies_and_caps_are_ordered() -> None:

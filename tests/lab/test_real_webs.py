@@ -11,7 +11,7 @@ from archived import answered
 from conftest import PROJECT
 
 from tres_scrapy.export.warc import exchange_records
-from tres_scrapy.lab.result import Result, Run, Series
+from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 
 LINKS = {
@@ -71,11 +71,11 @@ def test_report_has_ablations_beside_policies(
         )
     for folder, policy, found in (
         ("as-shipped", "tres", [1, 2]),
-        ("as-shipped", "lookahead", [1, 2]),
+        ("as-shipped", "rivals:LOOKAHEAD", [1, 2]),
         ("TRES_GAMMA=0", "tres", [400]),
     ):
         run = Run("recorded", "food", 1, policy, "none", 400, "http://b.test/,http://a.test/")
-        result = Result(run, 400, len(found), 1, 400, False, 1.0, Series(found=found))
+        result = Result(run, 400, len(found), 1, 400, False, 1.0, found)
         (tmp_path / "sites" / folder / "runs").mkdir(parents=True, exist_ok=True)
         result.write(tmp_path / "sites" / folder / "runs")
     real_webs.report(["universities", "sites"], tmp_path)
@@ -86,5 +86,5 @@ def test_report_has_ablations_beside_policies(
     rows = (tmp_path / "results" / "real.csv").read_text().splitlines()
     assert [row.split(",")[:6] for row in rows[1:]] == [
         ["sites", "food", policy, "none", "2", "1"]
-        for policy in ("lookahead", "tres", "tres TRES_GAMMA=0")
+        for policy in ("rivals:LOOKAHEAD", "tres", "tres TRES_GAMMA=0")
     ]

@@ -3,29 +3,16 @@ from dataclasses import replace
 
 import pytest
 
-from tres_scrapy.lab.result import Result, Run, Series
+from tres_scrapy.lab.result import Result, Run
 
 RUN = Run("synthetic", "food", 1, "tres", "5_2", 10**6)
-MARKS = [500_000, 1_000_000]
-SERIES = Series(MARKS, MARKS, [9, 10], [2_000_000, 10_000_000], [1, 2])
-LONG = Result(RUN, 1_000_000, 900_000, 10, 1_100_000, False, 9e6, SERIES)
+LONG = Result(RUN, 1_000_000, 2, 10, 1_100_000, False, 9e6, [500_000, 1_000_000])
 
 
 def test_long_result_survives_a_file(tmp_path):
     LONG.write(tmp_path)
     (path,) = tmp_path.iterdir()
     assert Result.read(path) == LONG
-
-
-def test_result_of_earlier_version_is_read(tmp_path):
-    LONG.write(tmp_path)
-    (path,) = tmp_path.iterdir()
-    facts = json.loads(path.read_text())
-    del facts["run"]["start"], facts["series"]["found"]
-    facts["series"]["decision_ms"] = [0.1, 0.2]
-    path.write_text(json.dumps(facts))
-    assert Result.read(path) == LONG
-    assert not LONG.has_found
 
 
 def test_start_is_part_of_name(tmp_path):
@@ -41,11 +28,10 @@ def test_start_is_part_of_name(tmp_path):
 def test_counts_equal_the_curve(found):
     """Compare with the curve of relevant pages, one value per fetch."""
     run = replace(RUN, pages=10)
-    result = Result(run, 10, len(found), 1, 12, False, 1.0, Series(found=found))
+    result = Result(run, 10, len(found), 1, 12, False, 1.0, found)
     curve = [sum(each <= fetches for each in found) for fetches in range(13)]
     assert [result.found_after(fetches) for fetches in range(13)] == curve
     assert result.area == sum(curve[1:11])
-    assert result.has_found
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), "9", None, 10**400])

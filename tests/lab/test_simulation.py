@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from archived import answered
 from rivals import RIVALS, ache
+from rivals.inputs import with_graph
 
 from tres_scrapy import settings
 from tres_scrapy.config.config import Config
@@ -17,12 +18,11 @@ from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.crawl.registry import POLICIES, kind_of
 from tres_scrapy.export.warc import exchange_records
-from tres_scrapy.lab import simulation as module
-from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.simulation import Simulation, World
 
 pytestmark = pytest.mark.slow
 
+LOOKAHEAD = "rivals:LOOKAHEAD"
 PAGES = 40
 ORDERED = 25  # pages of the crawls of each kind of policy
 ACHE_LEARNS = 10  # so that the crawl is long enough to use what it has learned
@@ -116,7 +116,8 @@ def test_order_equals_sequential_crawl(scrapy, worlds, tmp_path, monkeypatch):
         assert count in crawls.stdout.splitlines()
 
 
-def test_lookahead_order_equals_sequential_crawl(scrapy, tmp_path):
+def test_lookahead_order_equals_sequential_crawl(scrapy, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
     random, path = np.random.default_rng(2), tmp_path / "corpus.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for i, links in enumerate(random.integers(240, size=(200, 3)).tolist()):
@@ -124,14 +125,14 @@ def test_lookahead_order_equals_sequential_crawl(scrapy, tmp_path):
             row = {"id": f"p{i}", "title": f"P{i}", "categories": [topic], "text": "x"}
             file.write(json.dumps(row | {"links": [f"p{link}" for link in links]}) + "\n")
     web = json.dumps({"TRES_WEB": "corpus", "TRES_WEB_DATA": str(path)})
-    crawls = scrapy(PAGES, tmp_path, web, "lookahead", program=("-c", CRAWL_EACH))
+    crawls = scrapy(PAGES, tmp_path, web, LOOKAHEAD, program=("-c", CRAWL_EACH))
     assert crawls.returncode == 0, crawls.stderr[-2000:]
     config = replace(
-        config_of("lookahead", max_per_domain=Cap(10, 10)), web=WebOptions("corpus", data=path)
+        config_of(LOOKAHEAD, max_per_domain=Cap(10, 10)), web=WebOptions("corpus", data=path)
     )
     simulation = Simulation(World(config, user_agent=settings.USER_AGENT), config)
     assert 10 < simulation.run().relevant < PAGES
-    urls = fetched((tmp_path / "lookahead.jsonl").read_text())
+    urls = fetched((tmp_path / f"{LOOKAHEAD}.jsonl").read_text())
     assert simulation.order == [url for url in urls if not url.endswith("/robots.txt")]
 
 
@@ -145,26 +146,10 @@ def test_order_ignores_what_others_read(worlds):
     assert warm.order == cold.order
 
 
-def test_series_rises_to_the_count(worlds):
+def test_each_relevant_page_is_found_once(worlds):
     result = simulation_of(worlds, "tres").run()
-    series = result.series
-    assert series.pages == list(range(1, PAGES + 1))
-    assert series.relevant[-1] == result.relevant
-    assert series.domains == sorted(series.domains)
-    assert series.leaves[-1] >= 1
-    assert result.has_found
-    for pages, relevant in zip(series.pages, series.relevant, strict=True):
-        assert result.found_after(pages) <= relevant
+    assert len(result.found) == result.relevant
     assert result.found_after(result.fetches) == result.relevant
-
-
-@pytest.mark.parametrize("marks", [3, 1])
-def test_series_ends_with_last_page_between_marks(worlds, monkeypatch, marks):
-    monkeypatch.setattr(module, "MARKS", marks)
-    every = (PAGES - 1) // marks
-    series = simulation_of(worlds, "random", pages=PAGES - 1).run().series
-    assert series.pages == [*range(every, PAGES - 1, every), PAGES - 1]
-    assert len(series.relevant) == len(series.leaves) == len(series.pages)
 
 
 def test_progress_adds_up_to_the_pages(worlds):

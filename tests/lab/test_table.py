@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.result import Result, Run, Series
+from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.table import (
+    LOOKAHEAD,
     NAMES,
     cells_of,
     crawler_table,
@@ -24,10 +23,9 @@ def result(
     cap: str = "none",
     topic: str = "food",
     pages: int = 1000,
-    series: Series | None = None,
 ) -> Result:
     run = Run("synthetic", topic, seed, policy, cap, 1000)
-    return Result(run, pages, relevant, domains, 1, pages < 1000, 1.0, series or Series())
+    return Result(run, pages, relevant, domains, 1, pages < 1000, 1.0, [])
 
 
 CELLS = cells_of(
@@ -84,7 +82,7 @@ def test_exhausted_seeds_are_reported() -> None:
 
 def found(policy: str, start: str, fetches: list[int], *, cap: str = "none") -> Result:
     run = Run("recorded", "food", 1, policy, cap, 400, start)
-    return Result(run, 400, len(fetches), 1, 420, False, 1.0, Series(found=fetches))
+    return Result(run, 400, len(fetches), 1, 420, False, 1.0, fetches)
 
 
 FOUND = [
@@ -105,7 +103,7 @@ def test_fetches_are_counted_exactly() -> None:
 
 
 def test_area_is_share_of_lookahead() -> None:
-    lookahead = found("lookahead", "a", [1, 2, 3])  # area 400 + 399 + 398
+    lookahead = found(LOOKAHEAD, "a", [1, 2, 3])  # area 400 + 399 + 398
     lines = found_table(cells_of([*FOUND, lookahead]), "food", 400)
     shares = [line.split(" | ")[-1].rstrip(" |") for line in lines[2:]]
     area = 400 + 301 + 300 + 201 + 1
@@ -115,19 +113,14 @@ def test_area_is_share_of_lookahead() -> None:
 
 
 def test_share_has_lowest_and_highest() -> None:
-    lookahead = [found("lookahead", start, [1, 2]) for start in "ab"]
+    lookahead = [found(LOOKAHEAD, start, [1, 2]) for start in "ab"]
     tres = [found("tres", "a", [1, 2]), found("tres", "b", [201, 400])]
     line = found_table(cells_of([*tres, *lookahead]), "food", 400)[2]
     assert line.endswith("| 0.626 (0.252 to 1.000) |")
 
 
-def test_uncounted_fetches_have_no_row() -> None:
-    old = replace(found("random", "a", [1, 2]), series=Series())
-    assert len(found_table(cells_of([*FOUND, old]), "food", 400)) == 4
-
-
 def test_lookahead_is_never_best() -> None:
-    results = [result("tres", 1, 500, 5), result("lookahead", 1, 900, 9)]
+    results = [result("tres", 1, 500, 5), result(LOOKAHEAD, 1, 900, 9)]
     assert crawler_table(cells_of(results))[2:] == [
         "| TRES | **50.0** / **5** |",
         "| Lookahead | 90.0 / 9 |",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tres_scrapy.lab.condition import Crawl
-from tres_scrapy.lab.result import Result, Run, Series, code_version, make_grid, read_results
+from tres_scrapy.lab.result import Result, Run, code_version, make_grid, read_results
 from tres_scrapy.lab.worker import Advance, RunFailure, shares_of, work
 
 pytestmark = pytest.mark.usefixtures("loaded_python")
@@ -35,7 +35,7 @@ class Opener:
             os.kill(os.getpid(), signal.SIGKILL)
         progress(run.pages // 2)
         pages = 0 if run.policy == "breadth_first" else run.pages
-        return Result(run, pages, Opener.opened, os.getpid(), 0, False, 0.0, Series())
+        return Result(run, pages, Opener.opened, os.getpid(), 0, False, 0.0, [])
 
 
 def grid(*policies: str, seeds: int = 2) -> list[Run]:

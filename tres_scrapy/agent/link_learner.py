@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -38,18 +39,35 @@ _LINK: Final = np.dtype(
 )
 
 
-class LinkTrainer:
-    """Keeps the last experiences of a link model and lets it learn from them."""
+def all_earned(rows: Rows) -> NDArray[np.float32]:
+    """Return that samples [n] keep all of their rewards."""
+    return np.ones(len(rows), dtype=np.float32)
 
-    def __init__(self, model: LinkModel, options: LinkOptions, seed: int) -> None:
+
+class LinkTrainer:
+    """Keeps the last experiences of a link model and lets it learn from them.
+
+    `earned` returns which share of their rewards samples [n] keep when they are learned again.
+    """
+
+    def __init__(
+        self,
+        model: LinkModel,
+        options: LinkOptions,
+        seed: int,
+        earned: Callable[[Rows], NDArray[np.float32]] = all_earned,
+    ) -> None:
         self.seen = 0  # experiences
         self.kept: list[tuple[Links, float]] = []  # the last, as a ring
+        self._rows = np.zeros(options.replay_capacity, dtype=np.int64)
+        self._earned = earned
         self._model = model
         self._options = options
         self._random = np.random.default_rng(seed)
 
-    def keep(self, link: Links, reward: float) -> None:
-        """Keep an experience to learn it again."""
+    def keep(self, link: Links, reward: float, row: int = NO_PARENT) -> None:
+        """Keep an experience to learn it again; `row` is its sample."""
+        self._rows[self.seen % len(self._rows)] = row
         if len(self.kept) < self._options.replay_capacity:
             self.kept.append((link, reward))
         else:
@@ -61,8 +79,11 @@ class LinkTrainer:
         self._model.gain(link)
         self._model.fit(link, reward)
         count = min(self._options.replays, self.seen // EXPERIENCES_A_REPLAY) if replays else 0
-        for number in self._random.integers(len(self.kept), size=count).tolist():
-            self._model.fit(*self.kept[number])
+        numbers = self._random.integers(len(self.kept), size=count)
+        shares = self._earned(self._rows[numbers]).tolist()
+        for number, share in zip(numbers.tolist(), shares, strict=True):
+            known, earlier = self.kept[number]
+            self._model.fit(known, earlier * share)
 
     def counts(self) -> dict[str, Any]:
         """Return how many experiences were seen, and the state of the random choices."""
@@ -90,9 +111,9 @@ class LinkLearner:
         self.rewarded = np.zeros(CODES, dtype=np.int32)  # those of them with a reward
         self._mean = np.zeros(len(KNOWN), dtype=np.float32)  # of the known facts of fetched links
         self._store = store
-        self._trainer = LinkTrainer(self.model, options, seed)
         self._hosts = HostValues()
         self._trust = Trust(store)
+        self._trainer = LinkTrainer(self.model, options, seed, self._trust.earned)
         self._best: dict[int, Codes] = {}  # codes by row: the best hardly change between choices
         self._chosen: dict[int, tuple[int, Codes]] = {}  # by row: URL and codes, until fetched
         # By row: what its codes say; how many links of the page were fetched, and their rewards.
@@ -265,7 +286,7 @@ class LinkLearner:
         if codes is None or url != self._store["url"][row]:  # a redirect changes the URL
             codes, _ = self._codes(rows)
         link = self._link(self._known(rows, x[None]), codes)
-        self._trainer.keep(link, experience.target)
+        self._trainer.keep(link, experience.target, row)
         self._mean += (link.known[0] - self._mean) / self._trainer.seen
         self.fetched[link.codes] += 1
         self.rewarded[link.codes] += reward > 0

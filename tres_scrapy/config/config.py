@@ -227,8 +227,7 @@ class Config(Options):
                     f"learns the topic: leave out one of them"
                 )
         sites = [rule.site for rule in self.visits.sites]
-        private = self.frontier.psl_private
-        check_domains("TRES_SITE_RULES", sites, "requests", private=private)
+        check_domains("TRES_SITE_RULES", sites, "requests")
         cap = self.max_per_domain
         if cap is not None and cap.first != cap.last and self.pages is None:
             raise ConfigError(

@@ -55,14 +55,17 @@ class Bodies:
 
     @classmethod
     def of(cls, store: SampleStore) -> Self:
-        """Return the bodies of the sites of a store; without counts of links each is alone."""
+        """Return the bodies of the sites of a store; without counts of links each is alone.
+
+        So is a site that was found by a redirect: many sites lead to others that way.
+        """
         domains, found_by = store["domain"], store["parent"]
         numbers, firsts = np.unique(domains, return_index=True)
-        finders = np.full(len(store.ledger), NO_PARENT, dtype=np.int64)
-        if store.ledger.inlinks:
-            by = found_by[firsts]
-            finders[numbers] = np.where(by == NO_PARENT, NO_PARENT, domains[by])
+        by = domains[found_by[firsts]].astype(np.int64)
         links = store.ledger.links.values()
+        is_linked = (found_by[firsts] != NO_PARENT) & np.isin((by << 32) + numbers, links)
+        finders = np.full(len(store.ledger), NO_PARENT, dtype=np.int64)
+        finders[numbers[is_linked]] = by[is_linked]
         ends = np.stack([links >> 32, links & 0xFFFFFFFF])
         return cls(finders, ends, np.unique(domains[found_by == NO_PARENT]).astype(np.int64))
 

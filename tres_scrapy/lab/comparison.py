@@ -95,7 +95,7 @@ def _row(result: Result) -> dict[str, object]:
         "fetches": result.fetches,
         "exhausted": int(result.exhausted),
         "seconds": result.seconds,
-        **(found if result.has_found else dict.fromkeys(found, "")),
+        **found,
     }
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -52,26 +52,11 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Series:
-    """The course of a crawl, counted by the web: one value in each list at every mark.
-
-    `frontier` and `leaves` come from the crawler. `found` has no marks: it is the number of fetches
-    after which each relevant page was found. A list is empty if it was not measured.
-    """
-
-    pages: list[int] = field(default_factory=list)
-    relevant: list[int] = field(default_factory=list)
-    domains: list[int] = field(default_factory=list)
-    frontier: list[int] = field(default_factory=list)
-    leaves: list[int] = field(default_factory=list)
-    found: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class Result:
     """The result of a crawl, counted by the web; `exhausted` is whether links ran out.
 
-    `fetches` excludes robots.txt. `seconds` is processor time. `code` is the
+    `found` has the number of fetches after which each relevant page was found. No count of fetches
+    has those of robots.txt. `seconds` is processor time. `code` is the
     version of the code that crawled, "" if unknown.
     """
 
@@ -82,7 +67,7 @@ class Result:
     fetches: int
     exhausted: bool
     seconds: float
-    series: Series
+    found: list[int]
     code: str = ""
 
     @property
@@ -90,14 +75,9 @@ class Result:
         """The harvest rate: the share of relevant pages, 0 without pages."""
         return self.relevant / self.pages if self.pages else 0.0
 
-    @property
-    def has_found(self) -> bool:
-        """Whether it is known when each relevant page was found; old files do not say it."""
-        return len(self.series.found) == self.relevant
-
     def found_after(self, fetches: int) -> int:
         """Return how many relevant pages the first `fetches` fetches found."""
-        return bisect_right(self.series.found, fetches)
+        return bisect_right(self.found, fetches)
 
     @property
     def area(self) -> int:
@@ -105,7 +85,7 @@ class Result:
 
         It is the sum, over these fetches, of the relevant pages found so far.
         """
-        return sum(max(0, self.run.pages + 1 - each) for each in self.series.found)
+        return sum(max(0, self.run.pages + 1 - each) for each in self.found)
 
     def write(self, directory: Path) -> None:
         """Write the result as a JSON file, atomically."""
@@ -116,13 +96,10 @@ class Result:
     def read(cls, path: Path) -> Self:
         """Read what `write` wrote; raise ValueError, KeyError or TypeError for anything else."""
         facts = json.loads(path.read_bytes())
-        facts["series"].pop("decision_ms", None)  # of earlier versions
-        facts["run"], facts["series"] = Run(**facts["run"]), Series(**facts["series"])
+        facts["run"] = Run(**facts["run"])
         result = cls(**facts)
-        for name in ("pages", "relevant", "domains", "fetches", "seconds"):
+        for name in ("pages", "relevant", "domains", "fetches", "seconds", "found"):
             check_numbers(name, facts[name], _LARGEST)
-        for name, marks in vars(result.series).items():
-            check_numbers(name, marks, _LARGEST)
         return result
 
 

@@ -7,7 +7,6 @@ for every policy. Retries and delays are not simulated: they do not affect choic
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from time import process_time
 from urllib.parse import urljoin, urlsplit
@@ -26,9 +25,8 @@ from tres_scrapy.crawl.failure import (
 )
 from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.lab.library import Fetched, Library
-from tres_scrapy.lab.result import Result, Run, Series
-from tres_scrapy.lab.webs.graph import OK
+from tres_scrapy.lab.library import OK, Fetched, Library
+from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import Count
 from tres_scrapy.page.robots import EVERYONE, own_rules, product_token
@@ -36,7 +34,7 @@ from tres_scrapy.settings import REDIRECT_MAX_TIMES
 from tres_scrapy.topic.pack import Judged
 from tres_scrapy.url.canonical import canonicalise
 
-MARKS = 200  # points of a series
+STEP = 25  # pages between two reports of progress
 
 
 class World:
@@ -87,45 +85,29 @@ class Simulation:
         self._world = world
         self._config = config
         self._kind = kind_of(config.policy)
-        # it knows the pages so far, to find copies
-        self._series = Series()
+        self._found: list[int] = []
 
     def run(self, progress: Callable[[int], None] = lambda pages: None) -> Result:
         """Crawl until the last page or the last link."""
-        start, pages = process_time(), self._config.pages or sys.maxsize
-        every = max(1, min(pages, 20_000) // MARKS)
+        start = process_time()
         self.crawl.add_seeds(self._world.seeds(self._config))
         while (decision := self.crawl.next()) is not None:
             before = self.count.pages
             self.order.append(self.crawl.store.url(decision.row))
             self.fetch(decision.row)
-            if self.count.pages > before and self.count.pages % every == 0:
-                self._mark()
-                progress(every)
-        progress(self.count.pages % every)
-        if self.count.pages % every:
-            self._mark()
-        return self._result(process_time() - start)
-
-    def _mark(self) -> None:
-        figures, series = self.crawl.figures(), self._series
-        series.pages.append(self.count.pages)
-        series.relevant.append(self.count.relevant)
-        series.domains.append(len(self.count.domains))
-        series.frontier.append(self.crawl.store.pending)
-        series.leaves.append(int(figures.get("leaves", 0)))
-
-    def _result(self, seconds: float) -> Result:
-        config, count = self._config, self.count
+            if self.count.pages > before and self.count.pages % STEP == 0:
+                progress(STEP)
+        progress(self.count.pages % STEP)
+        count = self.count
         return Result(
-            run_of(config),
+            run_of(self._config),
             count.pages,
             count.relevant,
             len(count.domains),
             count.fetches,
             not self.crawl.finished,
-            round(seconds, 1),
-            self._series,
+            round(process_time() - start, 1),
+            self._found,
         )
 
     def fetch(self, row: int) -> Booking:
@@ -153,7 +135,7 @@ class Simulation:
         relevant = self.count.relevant
         self.count.add(url, fetched.answer)
         if self.count.relevant > relevant:
-            self._series.found.append(self.count.fetches)
+            self._found.append(self.count.fetches)
 
     def _redirect(self, row: int, source: str, target: str | None) -> Failure | None:
         """Make a row stand for the target of a redirect; return a Failure if it cannot."""

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Final, NamedTuple, Self, TypeGuard
+from typing import Final, NamedTuple, Self
 
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.registry import POLICIES
@@ -15,7 +15,7 @@ from tres_scrapy.lab.result import Result
 
 TRES: Final = "tres"
 ORACLE: Final = "oracle"
-LOOKAHEAD: Final = "lookahead"
+LOOKAHEAD: Final = "rivals:LOOKAHEAD"  # of benchmarks/
 CEILINGS: Final = (ORACLE, LOOKAHEAD)  # they know the labels of the web
 NAMES: Final = {
     "tres": "TRES",
@@ -24,7 +24,7 @@ NAMES: Final = {
     "best_first": "Best-First",
     "breadth_first": "Breadth-First",
     "oracle": "Oracle",
-    "lookahead": "Lookahead",
+    LOOKAHEAD: "Lookahead",
 }  # as in the papers
 COUNTS: Final = (100, 200, 400)  # fetches after which the relevant pages are counted
 
@@ -86,13 +86,11 @@ class Cell:
         """The numbers of pages of the crawls in which links ran out."""
         return [result.pages for result in self.results if result.exhausted]
 
-    def shares(
-        self, other: Cell, count: Callable[[Result], int] = lambda result: result.relevant
-    ) -> list[float]:
-        """Return a count (relevant pages) as a share of the other's, for each common trial."""
-        others = {result.run.trial: count(result) for result in other.results}
+    def shares(self, other: Cell) -> list[float]:
+        """Return the area as a share of the other's, for each common trial."""
+        others = {result.run.trial: result.area for result in other.results}
         return [
-            count(result) / others[result.run.trial]
+            result.area / others[result.run.trial]
             for result in self.results
             if others.get(result.run.trial)
         ]
@@ -159,7 +157,7 @@ def crawler_table(cells: Cells) -> list[str]:
 
 
 def found_table(cells: Cells, topic: str, pages: int) -> list[str]:
-    """Return how many relevant pages the first fetches found; [] if not measured.
+    """Return how many relevant pages the first fetches found; [] without results.
 
     `pages` is the number of pages that the crawls were asked for.
     """
@@ -167,7 +165,7 @@ def found_table(cells: Cells, topic: str, pages: int) -> list[str]:
     rows = [
         _found_row(cells, Key(topic, policy, cap), counts)
         for cap, policy in product(caps_of(cells), policies_of(cells))
-        if _is_measured(cells.get(Key(topic, policy, cap)))
+        if Key(topic, policy, cap) in cells
     ]
     head = ["", "runs", *(f"{each} fetches" for each in counts), f"{pages} pages", "area"]
     return _table(head, rows) if rows else []
@@ -177,14 +175,10 @@ def _found_row(cells: Cells, key: Key, counts: Sequence[int]) -> list[str]:
     cell, ceiling = cells[key], cells.get(key._replace(policy=LOOKAHEAD))
     found = [[result.found_after(each) for result in cell.results] for each in counts]
     every = [result.relevant for result in cell.results]
-    shares = cell.shares(ceiling, lambda result: result.area) if _is_measured(ceiling) else []
+    shares = cell.shares(ceiling) if ceiling else []
     area = _range(shares, 3) + _few(shares, cell.trials) if shares else ""
     name, number = name_of(key.policy, key.cap), str(len(cell.results))
     return [name, number, *(_range(each, 1) for each in (*found, every)), area]
-
-
-def _is_measured(cell: Cell | None) -> TypeGuard[Cell]:
-    return cell is not None and all(result.has_found for result in cell.results)
 
 
 def _range(values: Sequence[int] | Sequence[float], digits: int) -> str:

@@ -17,8 +17,7 @@ from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.admission import Refusal, Scope
 from tres_scrapy.frontier.feature import FEATURES, LINK
-from tres_scrapy.frontier.split import Split
-from tres_scrapy.frontier.tree import Rule
+from tres_scrapy.frontier.tree import Rule, Split
 from tres_scrapy.run.page_text import StoredText, rights_in
 from tres_scrapy.run.reason import RuleBook, phrase_of, sentence
 from tres_scrapy.run.run_file import (

@@ -82,7 +82,7 @@ class TresSpider(Spider):
             fetched_at=datetime.now(UTC).isoformat(),
             status=response.status,
             why=session.reasons.why(decision),
-            domain=domain_of(response.url, private=session.crawl.store.ledger.limits.psl_private),
+            domain=domain_of(response.url),
             rendered=RENDERED in response.flags,
             content_type=judged.page.content_type,
             rights=as_items(judged.page.rights),
