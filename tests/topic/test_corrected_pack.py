@@ -52,11 +52,11 @@ def test_answers_correct_pages_and_links_at_once(task):
     told(task, {"http://h6.test/": True})
     judge.learn()
     before = judge(sources(*range(8)))
-    told(task, dict.fromkeys((page(number).url for number in (0, 2, 4)), False))
+    told(task, dict.fromkeys((page(number).url for number in (0, 2, 4, 6)), False))
     judge.learn()
     after = judge(sources(*range(20, 28)))
     assert min(each.probability for each in before[::2]) > 0.9
-    assert max(each.probability for each in after[::2]) < 0.5
+    assert max(each.probability for each in after[::2]) < load_packs(task.packs).threshold
     trained = load_packs(task.packs).judge([each.page for each in after])
     assert [each.scores["food"] for each in after] == [each.probability for each in trained]
     assert after[0].model != before[0].model
