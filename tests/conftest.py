@@ -50,7 +50,7 @@ collect_ignore = [
 ]
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:  # noqa: ARG001 - its name is fixed
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return one worker more than processors: some always wait for a server or a Ctrl-C."""
     has_affinity = hasattr(os, "sched_getaffinity")
     return 1 + (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1)
