@@ -24,8 +24,7 @@ from twisted.web import _newclient
 from twisted.web.http_headers import Headers
 
 from tres_scrapy.downloader.handler import BoundedHandler, signed
-from tres_scrapy.downloader.identity import Identity
-from tres_scrapy.downloader.key_folder import KeyFolder
+from tres_scrapy.downloader.identity import Identity, KeyFolder
 
 ROUNDS = 3  # of each kind
 SIGNED = 5_000  # requests that are only signed

@@ -36,10 +36,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve
 from topic import ROOT
 
-from tres_scrapy.export.topic_view import odds_of
 from tres_scrapy.page.document_file import Unreadable, read_records, record_page
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.classifier import Text, WordVectors
+from tres_scrapy.topic.corrected_pack import odds_of
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import THRESHOLD, KeywordTopic, PageWords
 from tres_scrapy.topic.pack import Pack, text_of
@@ -189,7 +189,7 @@ def corrected(
         rows = chosen[start : start + BATCH]
         found[rows] = pack.probabilities([Text.of(web.texts[each]) for each in rows])
     for row in chosen:
-        pages[row] = pages[row]._replace(prior=odds_of(found[row]))
+        pages[row] = pages[row]._replace(prior=float(odds_of(found[row])))
     yield found, pack.threshold
     yield from ours(web._replace(pages=pages), seen, tested, [topic], true)
 

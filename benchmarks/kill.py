@@ -51,7 +51,7 @@ from tres_scrapy.url.canonical import registrable_domain
 PROJECT = Path(__file__).parents[1]
 KITCHEN = PROJECT / "tests" / "example_project"
 TOPIC = "food"
-PATIENT = ("REST=0.5", "MAX_REST=5", "MAX_RESTS=50")  # no host is given up for a fault
+PATIENT = ("REST=2",)  # no host is given up for a fault of ten seconds
 
 
 @dataclass

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tres_scrapy.agent.link_learner import LinkLearner
 from tres_scrapy.agent.policy import Decision
 from tres_scrapy.agent.policy_inputs import Kind, PolicyInputs
-from tres_scrapy.agent.q_learner import QLearner, Valued
+from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.registry import POLICIES
@@ -40,10 +40,9 @@ Values = NDArray[np.float32]
 class ByLink(QLearner):
     """Takes P(relevant) of a link for its value; learns nothing."""
 
-    def rate(self, rows: Rows, x: Values | None = None, bonus: Values | float = 0.0) -> Valued:
-        """Return P(relevant), and with the bonus."""
-        assert x is not None
-        return Valued(x[:, LINK], x[:, LINK] + bonus)
+    def rate(self, x: Values) -> Values:
+        """Return P(relevant)."""
+        return x[:, LINK]
 
     def learn(self) -> float | None:
         """Take no step."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
+import os
 import random
 import shutil
 import subprocess
@@ -38,7 +39,7 @@ from tres_scrapy.config.parser import seeds
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.comparison import FOUND, found_tables, write_rows
 from tres_scrapy.lab.result import Result, read_results
-from tres_scrapy.lab.table import TRES
+from tres_scrapy.lab.table import LOOKAHEAD, TRES
 from tres_scrapy.lab.webs.recorded import RecordedWeb, Recording
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.shipped import TOPIC_FILE
@@ -70,7 +71,9 @@ WEBS: Final = {
 def run(*arguments: object) -> int:
     """Run a command of `tres` in the repository and return its exit status."""
     command = [sys.executable, "-m", "tres_scrapy.cli.main", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603 - our own command
+    environment = os.environ | {"PYTHONPATH": str(HERE)}  # that of the rivals
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603 - ours
+    return done.returncode
 
 
 def train(topics: Iterable[str], data: Path, scratch: Path, models: Path) -> None:
@@ -215,7 +218,7 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, required=True)
     parser.add_argument("--models", type=Path)
     parser.add_argument("--webs", nargs="+", choices=list(WEBS), default=list(WEBS))
-    parser.add_argument("--policies", nargs="+", default=list(POLICIES))
+    parser.add_argument("--policies", nargs="+", default=[*POLICIES, LOOKAHEAD])
     parser.add_argument("--ablation", action="append", default=[])
     parser.add_argument("--pages", type=int)
     parser.add_argument("--seeds", type=int, nargs="+")

@@ -50,6 +50,12 @@ collect_ignore = [
 ]
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return one worker more than processors: some always wait for a server or a Ctrl-C."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return 1 + (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     is_fast = config.option.markexpr.strip() == "not slow"
     settings.load_profile("fast" if is_fast else "whole")

@@ -67,7 +67,7 @@ def crawl(folder, seed):
     output, log, stall = (folder / name for name in ("pages.jsonl", "log.txt", "stall.txt"))
     arguments = ["-a", "topic=food", "-a", f"seed={seed}", "-a", f"max_per_domain={MAX}"]
     arguments += ["-a", f"output={output}", "-s", "DOWNLOAD_DELAY=0"]
-    arguments += ["-s", f"DOWNLOAD_TIMEOUT={TIMEOUT}", "-a", "rest=0.1", "-a", "max_rests=4"]
+    arguments += ["-s", f"DOWNLOAD_TIMEOUT={TIMEOUT}", "-a", "rest=0.1"]
     with hostile.serve() as web, log.open("wb") as errors:
         process = subprocess.Popen(
             [sys.executable, WATCHED, stall, "crawl", "tres", *arguments],

@@ -25,7 +25,6 @@ from tres_scrapy.config.typed import named
 from tres_scrapy.downloader.compression import BoundedCompression
 from tres_scrapy.downloader.contact import check_contact, set_contact
 from tres_scrapy.downloader.delay import CrawlDelay, CrawlDelayMiddleware, SharedAddresses
-from tres_scrapy.downloader.engine import SteadyClock
 from tres_scrapy.downloader.handler import BoundedHandler
 from tres_scrapy.downloader.identity import Identity
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
@@ -96,7 +95,6 @@ CRAWLING: Components = {
     "ITEM_PIPELINES": {NewnessPipeline: 880, CsvPipeline: 890, JsonLinesPipeline: 900},
     "EXTENSIONS": {
         JsonSpiderState: 0,  # in the place of Scrapy's
-        SteadyClock: 90,
         FeedFlush: 105,  # after Scrapy's FeedExporter, before the job of the learner
         CrawlSession: 110,
         Sitemaps: 115,

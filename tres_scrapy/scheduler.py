@@ -7,7 +7,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from time import monotonic
+from time import monotonic, time
 from typing import Any, Final, Self
 
 import numpy as np
@@ -30,9 +30,8 @@ from tres_scrapy.downloader.engine import SHUTDOWN, is_under_way
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START
 from tres_scrapy.extensions.own_queue import OwnQueue
-from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.extensions.waking import Waking
+from tres_scrapy.extensions.waking import Probe, Waking
 from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
@@ -231,7 +230,7 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def _next_again(self, busy: list[int]) -> Request | None:
         resting = set(self._health.resting(monotonic())) if self._again else set()
-        available = Availability(closed=self._session.sites.closed() if self._again else None)
+        available = Availability(closed=self._session.sites.closed(time()) if self._again else None)
         for _ in range(len(self._again)):
             request = self._again.popleft()
             row = request.meta.get(LEASE)
@@ -276,7 +275,7 @@ class TreeFrontierScheduler(BaseScheduler):
         """Return which hosts the next choice may take, given the busy ones."""
         now = monotonic()
         free = 1 - self._crawl.leased / self._concurrency
-        soon, closed = list[int](), self._session.sites.closed()
+        soon, closed = list[int](), self._session.sites.closed(time())
         if patient := self._patience.has_credit(now, free, waits=self._crawl.waits):
             hosts = set(busy).difference(self._health.resting(now))
             soon = self._slots.soon_free(hosts, now)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from rivals.ache import AchePolicy
-from rivals.inputs import with_keywords, with_search
+from rivals.inputs import with_graph, with_keywords, with_search
+from rivals.lookahead import LookaheadPolicy
 from rivals.opic import OpicPolicy
 from rivals.seedfinder import SeedFinderPolicy
 from rivals.shark_search import SharkSearchPolicy
@@ -18,4 +19,6 @@ ACHE = Kind(AchePolicy, classifier="svm", extra="train")
 SEEDFINDER = Kind(SeedFinderPolicy, classifier="svm", prepare=with_search)
 SHARK_SEARCH = Kind(SharkSearchPolicy, rewarded=False, prepare=with_keywords)
 OPIC = Kind(OpicPolicy, rewarded=False)
-RIVALS: Final = tuple(f"rivals:{name}" for name in ("ACHE", "SEEDFINDER", "SHARK_SEARCH", "OPIC"))
+LOOKAHEAD = Kind(LookaheadPolicy, rewarded=False, prepare=with_graph)  # a ceiling, no crawler
+NAMES: Final = ("ACHE", "SEEDFINDER", "SHARK_SEARCH", "OPIC", "LOOKAHEAD")
+RIVALS: Final = tuple(f"rivals:{name}" for name in NAMES)

@@ -1,15 +1,19 @@
-"""What some rivals need to know beyond what TRES does: keywords, a search engine."""
+"""What some rivals need to know beyond what TRES does: keywords, a search engine, the graph."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rivals.graph import FiniteWeb, Graph, read_graph
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.typed import typed
+from tres_scrapy.lab.policies.inputs import open_web_of
 from tres_scrapy.lab.webs.search import SEARCH
 from tres_scrapy.lab.webs.web import Web
 from tres_scrapy.topic.pack import Pack
+from tres_scrapy.url.message import TresError
 
 
 @dataclass(frozen=True)
@@ -38,3 +42,23 @@ def with_keywords(
 ) -> SearchInputs:
     """Add the keywords of the pack, as the user gave them."""
     return SearchInputs(**vars(setup), keywords=pack.given)
+
+
+@dataclass(frozen=True)
+class GraphInputs(PolicyInputs):
+    """The arguments of a policy that knows the pages and links of an offline web."""
+
+    graph: Graph | None = None
+
+
+def with_graph(
+    setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
+) -> GraphInputs:
+    """Add the links; raise TresError if the crawl has no offline web, or one without an end."""
+    web = web or open_web_of(config)
+    if not isinstance(web, FiniteWeb):
+        raise TresError(
+            f"it needs the links of an offline web: add {typed('web', 'recorded')} or "
+            f"{typed('web', 'corpus')}"
+        )
+    return GraphInputs(**vars(setup), graph=read_graph(web, config.reading))

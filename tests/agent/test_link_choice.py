@@ -166,7 +166,7 @@ def test_feature_is_older_than_its_reward(concurrency):
 def test_best_of_a_big_leaf_is_found(monkeypatch):
     """Among thousands of links of a leaf, the best would hardly ever be drawn."""
     monkeypatch.setattr(tres, "MAX_DRAWN", 10)
-    learning = LearningOptions(breadth=0.0, ucb=0.0)
+    learning = LearningOptions(breadth=0.0)
     store = SampleStore(DomainLedger())
     policy = make_policy("tres", store, PolicyInputs(learning=learning))
     actions = np.zeros((3_000, 3), dtype=np.float32)

@@ -165,7 +165,7 @@ def learner_over(store, **options):
 def test_first_relevant_page_of_a_domain_earns_more():
     """Resumed or not, the replay holds the intrinsic reward, and only for first pages."""
     store = SampleStore(DomainLedger())
-    learner = learner_over(store, breadth=0.2, ucb=0.0)
+    learner = learner_over(store, breadth=0.2)
     urls = [f"http://{host}.test/{number}" for number, host in enumerate("abaab")]
     rows = store.add(-1, Outlinks(urls, urls, np.zeros((5, 3), dtype=np.float32)))
     rewards = [0.0, 1.0, 1.0, 1.0, 1.0]
@@ -175,7 +175,7 @@ def test_first_relevant_page_of_a_domain_earns_more():
     earned = learner._replay._records["reward"][:5].tolist()
     assert earned == [0, 1.25, 1.25, 1, 1]
     state, nothing = learner.state(), np.zeros(5, dtype=np.int64)
-    resumed = learner_over(store, breadth=0.2, ucb=0.0)
+    resumed = learner_over(store, breadth=0.2)
     past = Past(
         x,
         np.array(rewards, dtype=np.float32),
@@ -198,22 +198,4 @@ def test_new_domains_promise_more():
     store.rate(rows, np.array([0.5, 0.5, 0.5], dtype=np.float32))
     store.ledger.book_page(store["domain"][0], 0.0)
     store.ledger.count_lease(store["domain"][1])
-    assert learner.rate(rows).q_values.tolist() == [0.5, 0.5, 0.625]
-
-
-@pytest.mark.parametrize(("ucb", "tried"), [(0.0, 0), (1.0, 1)])
-def test_novelty_is_tried_until_known(ucb, tried):
-    store = SampleStore(DomainLedger())
-    learner = learner_over(store, breadth=0.0, ucb=ucb)
-    actions = np.array([[0, 0, 0.5], [1, 0, 0.5]], dtype=np.float32)
-    rows = store.add(-1, Outlinks(["http://a.test/1", "http://b.test/keyword"], ["", ""], actions))
-    usual, unusual = store.features(rows)
-    learner._agent.q_values = lambda x: np.array([0.9, 0.6], dtype=np.float32)
-    for _ in range(100):
-        learner.remember(Experience(0, usual, 1.0), rows[:0])
-    assert np.argmax(learner.rate(rows).bounds) == tried
-    for _ in range(100):
-        learner.remember(Experience(1, unusual, 0.0), rows[:0])
-    valued = learner.rate(rows)
-    assert np.argmax(valued.bounds) == 0
-    assert valued.q_values.tolist() == pytest.approx([0.9, 0.6]), "Q is told as it is"
+    assert learner.rate(store.features(rows)).tolist() == [0.5, 0.5, 0.625]

@@ -92,13 +92,15 @@ def test_answers_are_learned_only_if_asked(recorded, run, capsys):
     asked = questions_of(recorded, capsys)
     assert 0 < len(before) < len(asked)
     answers = run.with_suffix(".topic") / "answers.txt"
-    told = [word for each in asked[:4] for word in ("--no", each["url"])]
+    output = {each["url"] for each in before}
+    chosen = [each for each in asked if each["url"] in output][:4]
+    told = [word for each in chosen for word in ("--no", each["url"])]
     call(capsys, "audit", recorded, *told)
     assert not answers.exists()
     assert exported(recorded, capsys) == before
     code, _, err = call(capsys, "audit", recorded, *told, "--learn")
     assert code == 0, err
-    assert read_answers(answers) == {each["url"]: False for each in asked[:4]}
+    assert read_answers(answers) == {each["url"]: False for each in chosen}
     _, _, err = call(capsys, "audit", recorded, "--questions")
     assert "The output has changed since its audit" in err
 
@@ -125,6 +127,24 @@ def test_other_page_is_drawn_for_one_that_was_forgotten(trained, capsys):
     again = questions_of(trained, capsys)
     assert len(again) == len(asked)
     assert row not in {row for row, _ in Audit.read(trained).drawn}
+
+
+def test_report_cites_no_audit_of_other_pages(trained, capsys):
+    asked = questions_of(trained, capsys)
+    call(capsys, "audit", trained, *(word for each in asked for word in ("--no", each["url"])))
+    assert "pages drawn by chance" in headline_of(trained)
+    with Record(trained) as read:
+        output = {page.row for page in read.pages()}
+    drawn = [row for row, _ in Audit.read(trained).drawn if row not in output]
+    changed = "(not checked since the output has changed)"
+    with closing(open_to_write(trained)) as file:
+        file.execute("DELETE FROM page WHERE row = ?", drawn[:1])
+    assert changed in headline_of(trained)
+    questions_of(trained, capsys)
+    assert changed not in headline_of(trained)
+    with closing(open_to_write(trained)) as file:  # as a resumed crawl that found a page
+        file.execute("UPDATE page SET relevant = 1 WHERE row = ?", drawn[1:2])
+    assert changed in headline_of(trained)
 
 
 def test_run_without_an_output_is_refused(tmp_path, capsys):

@@ -42,7 +42,7 @@ LINES = {
     f"train tea --keywords empty.txt {SIDES}": "keywords file 'empty.txt': no keywords",
     f"train tea --keywords keywords.txt {SIDES}": "too few",
     f"train tea --keywords keywords.txt {SIDES} --seed -1": "'--seed': -1 is not in the range",
-    "train tea --keywords keywords.txt --answers answers.txt": "must be a file of lines `yes URL` or `no URL`",
+    "train tea --keywords keywords.txt --answers answers.txt": "must be a file of lines `yes URL`",
     "train tea --keywords keywords.txt --relevant mixed.txt": "'hello' must be an http(s) URL",
     "vectors --from binary.txt --output v.npz": "is not a word2vec or GloVe file",
     "vectors keywords.txt --output models": "--output 'models' is a folder",

@@ -1,4 +1,4 @@
-"""Crawls in shards that lose their disks, and options that shards do not know."""
+"""Crawls in shards that lose their disks, that sign, and that are one shard."""
 
 import json
 import os
@@ -8,7 +8,6 @@ from collections import Counter
 
 import pytest
 from sharded_process import (
-    PROGRAM,
     ShardedCrawl,
     booked_pages,
     ended,
@@ -20,7 +19,7 @@ from sharded_process import (
 from soup import FOOD, lines_of, link
 from verifier import Site
 
-from tres_scrapy.downloader.key_folder import KeyFolder
+from tres_scrapy.downloader.identity import KeyFolder
 from tres_scrapy.url.canonical import domain_of
 
 pytest.importorskip("ray", reason="needs the extra cluster")
@@ -80,46 +79,3 @@ def test_every_shard_signs(tmp_path, pages):
 def test_one_shard_learns_by_itself(tmp_path):
     assert "30/30 pages" in ended(ShardedCrawl(tmp_path, *words(shards=1, pages=30)))
     assert not (tmp_path / "job" / "learner").exists()
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (["--policy", "random"], "a crawl in shards needs --policy tres"),
-        (["--max-per-domain", "5_2"], "a crawl in shards needs one number"),
-        (["-s", "JOBDIR=x"], "a crawl in shards has --job"),
-        (["-s", "CONCURRENT_REQUESTS=x"], "CONCURRENT_REQUESTS 'x': must be a number"),
-        (["-s", "LOG_LEVEL=loud"], "LOG_LEVEL 'loud': must be one of CRITICAL"),
-        (
-            ["--snapshots", "foo://x"],
-            "--snapshots foo://x: Protocol not known: foo",
-        ),
-        (["--snapshots", "file:///dev/null"], "--snapshots file:///dev/null: "),
-        (["--dashboard", "1", "--no-record"], "it needs --record"),
-        (["--metrics-port", "70000"], "metrics-port"),
-        (["--warc-file", "a.warc.gz"], "each shard writes its own archive"),
-    ],
-)
-def test_options_that_shards_do_not_know(scrapy, tmp_path, more, said):
-    crawl = scrapy(*words(*more), program=("-c", PROGRAM), project=tmp_path)
-    assert crawl.returncode == 1
-    assert said in crawl.stderr
-    assert "Traceback" not in crawl.stderr
-
-
-def test_folder_of_another_kind_of_crawl_is_refused(scrapy, tmp_path):
-    (tmp_path / "job").mkdir()
-    (tmp_path / "job" / "tres.run").touch()
-    crawl = scrapy(*words(), program=("-c", PROGRAM), project=tmp_path)
-    assert crawl.returncode == 1
-    assert "is the JOBDIR of a crawl without shards: give another folder" in crawl.stderr
-
-
-def test_interval_of_snapshots_is_a_second_or_more(scrapy, tmp_path):
-    more = "--snapshot-interval", "0"
-    crawl = scrapy(*words(*more), program=("-c", PROGRAM), project=tmp_path)
-    assert crawl.returncode == 2
-    assert crawl.stderr == (
-        "tres cluster crawl: --snapshot-interval 0 must be 1 second or more; "
-        "see tres cluster crawl --help\n"
-    )

@@ -2,9 +2,12 @@
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from conftest import command
+from sharded_process import words
 
 pytest.importorskip("ray", reason="needs the extra cluster")
 from tres_scrapy.cluster import actor, start
@@ -14,15 +17,12 @@ from tres_scrapy.cluster.snapshot import begin_run
 from tres_scrapy.cluster.start import Order, crawl
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.downloader.key_folder import KeyFolder
+from tres_scrapy.downloader.identity import KeyFolder
 from tres_scrapy.run.identity import identity_of
 from tres_scrapy.url.message import TresError
 
 FOOD = {"topic": "food", "web": "synthetic"}
-IDENTITY = {
-    **identity_of(Config.from_settings({"TRES_TOPIC": "food", "TRES_WEB": "synthetic"})),
-    "psl_private": "1",
-}
+IDENTITY = identity_of(Config.from_settings({"TRES_TOPIC": "food", "TRES_WEB": "synthetic"}))
 
 
 @pytest.fixture
@@ -153,3 +153,23 @@ def test_folder_of_a_node_has_its_variables(monkeypatch):
     plan = Plan(Path("/driver"), 2, 10, {}, {}, {}, snapshots="s3://x", template="$DISK/job")
     assert plan.here().folder(1) == Path("/nodes/a/job/shard-1")
     assert Plan(Path("/driver"), 2, 10, {}, {}, {}).here().job == Path("/driver")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--policy", "random"], "a crawl in shards needs --policy tres"),
+        (["-s", "JOBDIR=x"], "a crawl in shards has --job"),
+        (["-s", "CONCURRENT_REQUESTS=x"], "CONCURRENT_REQUESTS 'x': must be a number"),
+        (["-s", "LOG_LEVEL=loud"], "LOG_LEVEL 'loud': must be one of CRITICAL"),
+        (["--dashboard", "1", "--no-record"], "it needs --record"),
+        (["--metrics-port", "70000"], "metrics-port"),
+        (["--snapshot-interval", "0"], "--snapshot-interval 0 must be 1 second or more"),
+    ],
+)
+def test_wrong_option_is_one_line(tmp_path, monkeypatch, capsys, more, said):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(start, "_web", lambda config: nullcontext())
+    with pytest.raises(SystemExit) as ended:
+        command(*words(*more))
+    assert said in f"{ended.value}{capsys.readouterr().err}"

@@ -252,6 +252,8 @@ def test_learned_topic_has_one_judge(tmp_path):
     assert config(topic="food", judge="mine:rate", judges=2).judges == 2
     with pytest.raises(ConfigError, match=r"^-a judges=2: with -a keywords= one process"):
         config(keywords=words, judges=2)
+    with pytest.raises(ConfigError, match=r"^-a judges=2: with -a answers= one process"):
+        config(topic="food", answers=words, judges=2)
 
 
 @pytest.mark.parametrize("web", ["corpus", "recorded"])

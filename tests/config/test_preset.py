@@ -56,12 +56,14 @@ def test_no_preset_changes_nothing():
 
 @pytest.mark.parametrize("place", PLACES)
 def test_own_setting_wins_over_preset(place):
-    config = Config.of(settings_with(place, "TRES_UCB", "2"))
-    assert (config.learning.ucb, config.learning.representatives) == (2.0, 1)
+    config = Config.of(settings_with(place, "TRES_BREADTH", "0.2"))
+    assert (config.learning.breadth, config.learning.representatives) == (0.2, 1)
 
 
 def test_empty_setting_does_not_win():
-    assert Config.from_settings({"TRES_PRESET": "paper", "TRES_UCB": ""}).learning.ucb == 0.0
+    assert (
+        Config.from_settings({"TRES_PRESET": "paper", "TRES_BREADTH": ""}).learning.breadth == 0.0
+    )
 
 
 def test_preset_is_seen_after_first_parse():

@@ -16,8 +16,7 @@ from verifier import Site, clock, verifier_of
 from tres_scrapy.addon import TresAddon
 from tres_scrapy.downloader import identity as module
 from tres_scrapy.downloader.handler import signed
-from tres_scrapy.downloader.identity import Identity, origin_of
-from tres_scrapy.downloader.key_folder import KeyFolder
+from tres_scrapy.downloader.identity import Identity, KeyFolder, origin_of
 from tres_scrapy.url.message import TresError
 
 HOST = "crawler.test"

@@ -1,6 +1,7 @@
 """Links to this machine or its network, in real crawls."""
 
 import asyncio
+import re
 
 import pytest
 from scrapy import Request
@@ -105,7 +106,7 @@ def test_rebound_name_is_not_connected(crawl, pages):
     names = {"rebound.test": [PUBLIC, "127.0.0.1"]}
     process = crawl(seed, "-s", "DNSCACHE_ENABLED=0", "-s", "ROBOTSTXT_OBEY=0", names=names)
     assert pages.requests == []
-    assert "No seed brought a page (CannotResolveHostError)" in process.stderr
+    assert re.search(r"No seed brought a page \(.*CannotResolveHostError\)", process.stderr)
 
 
 def test_local_proxy_may_have_a_name(crawl, pages, monkeypatch):

@@ -143,11 +143,6 @@ def test_render_never_is_no_extension(rendering):
     [
         ({"TRES_BROWSER": "/nowhere/chromium"}, "must be an executable of Chromium: install"),
         ({"PLAYWRIGHT_CDP_URL": "http://127.0.0.1:9222"}, "only in a browser on this machine"),
-        (
-            {"TRES_RENDER_BLOCK": "pictures"},
-            "must be none, or some of image, font, media, style with commas between",
-        ),
-        ({"TRES_BROWSER_OPTIONS": "lang=de"}, "must be options, each --NAME"),
         ({"TRES_RENDER": "maybe"}, "must be one of never, auto, always"),
     ],
 )

@@ -12,7 +12,7 @@ import trustme
 from soup import FOOD, link
 from verifier import Site
 
-from tres_scrapy.downloader.key_folder import KeyFolder
+from tres_scrapy.downloader.identity import KeyFolder
 
 pytestmark = pytest.mark.slow
 

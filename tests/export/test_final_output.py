@@ -44,7 +44,7 @@ def pages_of(record):
 def view_of(*relevant):
     """Return a model that finds these pages relevant, with P 0.75."""
     urls = {page.url for page in relevant}
-    judge = lambda page, stored: (0.75, True) if page.url in urls else (0.25, False)  # noqa: E731
+    judge = lambda page, stored, trained: (0.75, True) if page.url in urls else (0.25, False)  # noqa: E731
     return SimpleNamespace(judge=judge)
 
 

@@ -1,10 +1,12 @@
 from types import SimpleNamespace
 
+import pytest
 from twisted.python.failure import Failure
 
 from tres_scrapy.answerer.answer import AnswererError
 from tres_scrapy.answerer.asking import Asking
 from tres_scrapy.extensions.asking import AskAnswerer
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.topic.topic_folder import TopicFolder
 from tres_scrapy.url.message import TresError
 
@@ -15,6 +17,28 @@ def test_failing_answerer_is_given_up(caplog):
         extension._fail(Failure(AnswererError("answerer 'a:b' ended")))
     said = [record.getMessage() for record in caplog.records]
     assert said == ["answerer 'a:b' ended"] * 2 + ["answerer 'a:b' ended; it is not asked any more"]
+
+
+@pytest.mark.parametrize(
+    ("pages", "expected"), [(500, [12, 33, 90, 250]), (None, [12, 18, 27, 40]), (20, [12, 13, 14])]
+)
+def test_last_questions_come_at_half_of_the_pages(monkeypatch, pages, expected):
+    extension = AskAnswerer(None, SimpleNamespace(name="a:b"), 20, pages)
+    session = SimpleNamespace(crawl=SimpleNamespace(pages=0))
+    monkeypatch.setattr(CrawlSession, "of", lambda crawler: session)
+    extension._asking = asking = SimpleNamespace(left=20)
+    asked = []
+
+    def questions():
+        asked.append(session.crawl.pages)
+        asking.left -= 5
+        return []
+
+    asking.questions = questions
+    for number in range(1, (pages or 500) + 1):
+        session.crawl.pages = number
+        extension.booked(None)
+    assert asked[: len(expected)] == pytest.approx(expected, abs=3)
 
 
 def test_success_forgives_failures(caplog):

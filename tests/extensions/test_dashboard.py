@@ -204,15 +204,17 @@ def test_ending_crawl_says_so():
 def test_answers_are_for_fetched_pages(crawl):
     url = crawl.state()["recent"][0]["url"]
     status, said = crawl.steer("no", url)
-    assert (status, said.startswith("Noted for a later training")) == (200, True)
+    assert (status, said.startswith("The topic learns it with the next pages")) == (200, True)
     assert crawl.steer("yes", "http://h2998.test/x")[0] == 409
     assert crawl.steer("yes")[0] == 409
     assert crawl.ask("/relevant", "POST", b"{}")[0] == 405
-    file = crawl.directory / "job" / "tres.answers.txt"
+    file = crawl.directory / "job" / "topic" / "answers.txt"
     assert file.read_text(encoding="utf-8") == f"no {url}\n"
-    texts = (file.parent / "tres.answers.fetched.jsonl").read_text(encoding="utf-8")
+    texts = file.with_suffix(".fetched.jsonl").read_text(encoding="utf-8")
     assert "A recipe for soup" in json.loads(texts)["text"]
-    assert json.loads(crawl.ask("/questions")[2]) == {"questions": []}
+    asked = json.loads(crawl.ask("/questions")[2])["questions"]
+    assert {"url", "title", "text", "probability", "why"} <= asked[0].keys()
+    assert url not in {each["url"] for each in asked}
 
 
 def test_crawl_is_steered(crawl):

@@ -109,7 +109,7 @@ def test_nothing_is_read_in_a_pause_or_rest(monkeypatch, reason):
     extension = Sitemaps(Mock(engine=engine))
     learner = Mock(**{"crawl.finished": False, "crawl.store.hosts.find.return_value": 3})
     learner.health.resting.return_value = [3] if reason == "rest" else []
-    learner.sites.is_closed.side_effect = lambda host: reason == "closed" and host == "a.test"
+    learner.sites.is_closed.side_effect = lambda host, now: reason == "closed" and host == "a.test"
     extension._session = learner
 
     async def note(row, url):
@@ -123,7 +123,7 @@ def test_nothing_is_read_in_a_pause_or_rest(monkeypatch, reason):
             await asyncio.sleep(0)
         before, engine.paused = list(read), False
         learner.health.resting.return_value = []
-        learner.sites.is_closed.side_effect = lambda host: False
+        learner.sites.is_closed.side_effect = lambda host, now: False
         await asking
         return before
 

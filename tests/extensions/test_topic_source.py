@@ -26,10 +26,10 @@ def test_mistaken_jobdir_is_untouched(config, tmp_path):
 
 def test_topic_of_earlier_crawl_is_not_new(config, tmp_path):
     output = tmp_path / "a.jsonl"
-    assert new_folder(config, output, None) == tmp_path / "a.topic"
-    assert new_folder(config, output, str(tmp_path)) is None
+    assert new_folder(output, None) == tmp_path / "a.topic"
+    assert new_folder(output, str(tmp_path)) is None
     (tmp_path / "a.topic").mkdir()
-    assert new_folder(config, output, None) is None
+    assert new_folder(output, None) is None
 
 
 def test_policy_with_a_classifier_needs_a_pack(config, tmp_path):

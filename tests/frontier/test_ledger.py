@@ -31,12 +31,6 @@ def test_registrable_domain(host, domain):
     assert registrable_domain(host) == domain
 
 
-@pytest.mark.parametrize(("private", "domains"), [(True, 2), (False, 1)])
-def test_platform_is_one_domain_or_many(private, domains):
-    ledger = DomainLedger(limits=FrontierLimits(psl_private=private))
-    assert {ledger.id_of_host(f"{name}.github.io") for name in "aab"} == set(range(domains))
-
-
 @pytest.mark.parametrize("text", ["none", "", " None "])
 def test_no_cap(text):
     assert Cap.parse(text) is None

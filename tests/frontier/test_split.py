@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tres_scrapy.frontier.split import best_split
+from tres_scrapy.frontier.tree import best_split
 
 
 def variance_reduction(x, rewards, feature, threshold):

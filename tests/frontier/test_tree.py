@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from tres_scrapy.config.learning import TreeOptions
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.frontier.split import best_split
-from tres_scrapy.frontier.tree import TreeFrontier
+from tres_scrapy.frontier.tree import TreeFrontier, best_split
 
 VALUES = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 SIZE = len(FEATURES)

@@ -13,6 +13,7 @@ import pytest
 from archived import answered
 from conftest import PROJECT, TRES, command, running
 
+from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.export.warc import exchange_records, info_record, note_record
 from tres_scrapy.lab import comparison
 from tres_scrapy.lab.result import Run, read_results
@@ -61,7 +62,7 @@ def test_preset_applies_to_every_run(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="0"):
         bench(*arguments, "-s", "TRES_PRESET=paper", "-s", "TRES_GAMMA=0.9")
     used = json.loads((tmp_path / "conditions.json").read_text())["configuration"]
-    assert (used["preset"], used["gamma"], used["ucb"]) == ("('paper',)", "0.9", "0.0")
+    assert (used["preset"], used["gamma"], used["breadth"]) == ("('paper',)", "0.9", "0.0")
     with pytest.raises(SystemExit, match=r"have the settings .* give another --output"):
         bench(*arguments, "-s", "TRES_GAMMA=0.9")
 
@@ -177,16 +178,15 @@ def test_unreadable_documents_are_named(
 
 
 @pytest.mark.parametrize(
-    ("options", "fit"),
+    ("options", "policies"),
     [
-        ([], {"tres": True, "lookahead": False}),
-        (["--policies", "all"], {"tres": True, "lookahead": False}),
-        (["--policies", "lookahead"], {"tres": False, "lookahead": True}),
-        (["--web", "corpus", "--data", "x"], {"tres": True, "lookahead": True}),
+        ([], {*POLICIES}),
+        (["--policies", "all"], {*POLICIES}),
+        (["--policies", "tres", "rivals:LOOKAHEAD"], {"tres", "rivals:LOOKAHEAD"}),
     ],
 )
-def test_policies_that_fit_the_web_are_compared(
-    monkeypatch: pytest.MonkeyPatch, options: list[str], fit: dict[str, bool]
+def test_policies_are_compared_by_name(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], policies: set[str]
 ) -> None:
     found: list[Run] = []
     module = "tres_scrapy.cli.bench"
@@ -194,8 +194,7 @@ def test_policies_that_fit_the_web_are_compared(
     monkeypatch.setattr(f"{module}.run_grid", lambda *arguments: 0)
     with pytest.raises(SystemExit, match="0"):
         bench(*options)
-    policies = {run.policy for run in found}
-    assert {name: name in policies for name in fit} == fit
+    assert {run.policy for run in found} == policies
 
 
 @pytest.mark.usefixtures("loaded_python")

@@ -71,7 +71,7 @@ def test_report_has_ablations_beside_policies(
         )
     for folder, policy, found in (
         ("as-shipped", "tres", [1, 2]),
-        ("as-shipped", "lookahead", [1, 2]),
+        ("as-shipped", "rivals:LOOKAHEAD", [1, 2]),
         ("TRES_GAMMA=0", "tres", [400]),
     ):
         run = Run("recorded", "food", 1, policy, "none", 400, "http://b.test/,http://a.test/")
@@ -86,5 +86,5 @@ def test_report_has_ablations_beside_policies(
     rows = (tmp_path / "results" / "real.csv").read_text().splitlines()
     assert [row.split(",")[:6] for row in rows[1:]] == [
         ["sites", "food", policy, "none", "2", "1"]
-        for policy in ("lookahead", "tres", "tres TRES_GAMMA=0")
+        for policy in ("rivals:LOOKAHEAD", "tres", "tres TRES_GAMMA=0")
     ]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from archived import answered
 from rivals import RIVALS, ache
+from rivals.inputs import with_graph
 
 from tres_scrapy import settings
 from tres_scrapy.config.config import Config
@@ -17,11 +18,11 @@ from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.crawl.registry import POLICIES, kind_of
 from tres_scrapy.export.warc import exchange_records
-from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.simulation import Simulation, World
 
 pytestmark = pytest.mark.slow
 
+LOOKAHEAD = "rivals:LOOKAHEAD"
 PAGES = 40
 ORDERED = 25  # pages of the crawls of each kind of policy
 ACHE_LEARNS = 10  # so that the crawl is long enough to use what it has learned
@@ -124,14 +125,14 @@ def test_lookahead_order_equals_sequential_crawl(scrapy, tmp_path, monkeypatch):
             row = {"id": f"p{i}", "title": f"P{i}", "categories": [topic], "text": "x"}
             file.write(json.dumps(row | {"links": [f"p{link}" for link in links]}) + "\n")
     web = json.dumps({"TRES_WEB": "corpus", "TRES_WEB_DATA": str(path)})
-    crawls = scrapy(PAGES, tmp_path, web, "lookahead", program=("-c", CRAWL_EACH))
+    crawls = scrapy(PAGES, tmp_path, web, LOOKAHEAD, program=("-c", CRAWL_EACH))
     assert crawls.returncode == 0, crawls.stderr[-2000:]
     config = replace(
-        config_of("lookahead", max_per_domain=Cap(10, 10)), web=WebOptions("corpus", data=path)
+        config_of(LOOKAHEAD, max_per_domain=Cap(10, 10)), web=WebOptions("corpus", data=path)
     )
     simulation = Simulation(World(config, user_agent=settings.USER_AGENT), config)
     assert 10 < simulation.run().relevant < PAGES
-    urls = fetched((tmp_path / "lookahead.jsonl").read_text())
+    urls = fetched((tmp_path / f"{LOOKAHEAD}.jsonl").read_text())
     assert simulation.order == [url for url in urls if not url.endswith("/robots.txt")]
 
 

@@ -5,6 +5,7 @@ import pytest
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.table import (
+    LOOKAHEAD,
     NAMES,
     cells_of,
     crawler_table,
@@ -102,7 +103,7 @@ def test_fetches_are_counted_exactly() -> None:
 
 
 def test_area_is_share_of_lookahead() -> None:
-    lookahead = found("lookahead", "a", [1, 2, 3])  # area 400 + 399 + 398
+    lookahead = found(LOOKAHEAD, "a", [1, 2, 3])  # area 400 + 399 + 398
     lines = found_table(cells_of([*FOUND, lookahead]), "food", 400)
     shares = [line.split(" | ")[-1].rstrip(" |") for line in lines[2:]]
     area = 400 + 301 + 300 + 201 + 1
@@ -112,14 +113,14 @@ def test_area_is_share_of_lookahead() -> None:
 
 
 def test_share_has_lowest_and_highest() -> None:
-    lookahead = [found("lookahead", start, [1, 2]) for start in "ab"]
+    lookahead = [found(LOOKAHEAD, start, [1, 2]) for start in "ab"]
     tres = [found("tres", "a", [1, 2]), found("tres", "b", [201, 400])]
     line = found_table(cells_of([*tres, *lookahead]), "food", 400)[2]
     assert line.endswith("| 0.626 (0.252 to 1.000) |")
 
 
 def test_lookahead_is_never_best() -> None:
-    results = [result("tres", 1, 500, 5), result("lookahead", 1, 900, 9)]
+    results = [result("tres", 1, 500, 5), result(LOOKAHEAD, 1, 900, 9)]
     assert crawler_table(cells_of(results))[2:] == [
         "| TRES | **50.0** / **5** |",
         "| Lookahead | 90.0 / 9 |",

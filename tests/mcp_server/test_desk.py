@@ -204,6 +204,7 @@ def test_export_of_an_ended_crawl_is_judged_again(desk, run, monkeypatch):
 
     monkeypatch.setattr(topic_view, "Pack", SimpleNamespace(load=lambda _: Doubtful()))
     monkeypatch.setattr(topic_view, "TopicFit", Doubtful)
+    monkeypatch.setattr(topic_view, "sha256", lambda _: "")
     found = json.loads(desk.export("tea"))
     text = Path(found["file"]).read_text(encoding="utf-8")
     lines = [json.loads(line) for line in text.splitlines()]

@@ -83,7 +83,8 @@ def test_without_answers_nothing_is_known():
     audit = Audit.draw(pages, 20, seed=0)
     assert audit.precision() is None
     assert audit.recall() is None
-    assert checked(audit) == checked(None) == "judged relevant by the crawl itself (not checked)"
+    said = "judged relevant by the crawl itself (not checked)"
+    assert checked(audit) == checked(None) == said
 
 
 def test_output_alone_says_nothing_of_the_rest():

@@ -4,7 +4,7 @@ import pytest
 from recorded_run import crawl_of, record
 
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.frontier.split import Split
+from tres_scrapy.frontier.tree import Split
 from tres_scrapy.report import crawl_chart, learned_chart
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.record import Record

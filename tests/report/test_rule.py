@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.frontier.split import Split
-from tres_scrapy.frontier.tree import Rule, TreeFrontier
+from tres_scrapy.frontier.tree import Rule, Split, TreeFrontier
 from tres_scrapy.run.reason import ANY_LINK, Condition, RuleBook, rule_phrase
 
 

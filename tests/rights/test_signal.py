@@ -4,8 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tres_scrapy.rights.directive import header_signals, meta_signals
-from tres_scrapy.rights.signal import Signal, preferences, reserved_uses
+from tres_scrapy.rights.signal import (
+    Signal,
+    header_signals,
+    meta_signals,
+    preferences,
+    reserved_uses,
+)
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 US = "our-crawler"

@@ -181,7 +181,6 @@ def state_of(crawl):
         learner = policy._learner
         known["replay"] = learner._replay._records.tobytes(), learner._replay._added
         known["incomplete"] = learner._incomplete
-        known["design"] = learner._confidence._design.round(6).tolist()
         known["steps"] = learner.steps
     return known
 

@@ -10,16 +10,17 @@ from test_scheduler import Judge, fail, outlinks, own_queue
 from test_scheduler import clock as steady  # noqa: F401 - a fixture
 from uniform import UniformPolicy
 
+from tres_scrapy import scheduler
 from tres_scrapy.config.visit import DAY, Hours, SiteRule, VisitOptions
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.visit import Visits
 from tres_scrapy.downloader.delay import HeldError
 from tres_scrapy.downloader.request import FOR_SAMPLE, LEASE
-from tres_scrapy.extensions import open_site, waking
+from tres_scrapy.extensions import waking
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.middlewares import visit
 from tres_scrapy.middlewares.visit import VisitMiddleware
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.scheduler import TreeFrontierScheduler
@@ -34,7 +35,7 @@ HOUR = 3600.0
 def day(monkeypatch):
     """The time of day, in seconds since 1970."""
     day = SimpleNamespace(now=MIDNIGHT + 12 * HOUR)
-    for module in (open_site, waking):
+    for module in (scheduler, visit, waking):
         monkeypatch.setattr(module, "time", lambda: day.now)
     return day
 
@@ -55,11 +56,10 @@ class World:
         spider, job = SimpleNamespace(follow_every_link=True), None
         if directory is not None:
             job = Job(Journal.open(directory, {}, now()), spider, print)
-        visits = Visits(store.ledger, options)
-        self.session = CrawlSession(self.crawl, Judge(), job=job, visits=visits)
+        self.session = CrawlSession(self.crawl, Judge(), job=job, visits=options)
         self.scheduler = TreeFrontierScheduler(crawler, self.session, own_queue(crawler))
         self.scheduler.open(None)
-        self.gate = VisitMiddleware(self.session.sites, holds=True)
+        self.gate = VisitMiddleware(self.session)
         if not store.pending:
             self.crawl.add_seeds(outlinks(*urls))
 
@@ -125,7 +125,7 @@ def test_site_gets_its_requests_of_each_day(day, steady, at_once):  # noqa: F811
 def test_robots_txt_is_one_of_them(day, steady):  # noqa: F811
     """It takes the last one: its page waits, and holds nothing up."""
     world = World(*A, options=VisitOptions(per_day=2))
-    world.session.sites.note("a.test")
+    world.session.sites.note("a.test", day.now)
     page = world.scheduler.next_request()
     robots = Request("http://a.test/robots.txt", callback=NO_CALLBACK, meta={FOR_SAMPLE: True})
     world.gate.process_request(robots)
@@ -175,7 +175,7 @@ def test_damaged_count_is_refused(tmp_path, day, value):
     world.session.job.journal.note("requests of a.test", value)
     world.session.job.engine_stopped()
     with pytest.raises(TresError, match="damaged"):
-        World(*A, directory=tmp_path)
+        World(*A, directory=tmp_path, options=VisitOptions(per_day=2))
 
 
 @pytest.mark.parametrize(

@@ -339,7 +339,7 @@ def test_chosen_fields_reach_every_output(crawl, tmp_path, pages):
         (["-a", f"known={PROJECT}/pyproject.toml"], "line 1 must be a URL or host"),
         (["-a", "web=corpus", "-a", "web_data=README.md"], "line 1 is not a document"),
         (["-a", "web=recorded", "-a", "web_data=nowhere"], "no WARC file at 'nowhere'"),
-        (["-a", "policy=lookahead"], "it needs the links of an offline web"),
+        (["-a", "policy=oracle"], "it needs the labels of an offline web"),
         (["-s", "DOWNLOAD_TIMEOUT=x"], "DOWNLOAD_TIMEOUT 'x': must be a number"),
         (["-s", "LOG_LEVEL=loud"], "LOG_LEVEL 'loud': must be one of CRITICAL"),
     ],
@@ -411,7 +411,6 @@ def test_ctrl_c_once_saves_and_reports(tmp_path):
     ("policy", "reason"),
     [
         ("oracle", "it needs the labels of an offline web: add -a web=synthetic"),
-        ("lookahead", "it needs the links of an offline web: add -a web=recorded or -a web=corpus"),
         ("nowhere:ACHE", "No module named 'nowhere'"),
         ("string:digits", "is a str, must be a Kind"),
     ],

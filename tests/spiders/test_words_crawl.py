@@ -114,6 +114,29 @@ def test_answers_are_read_during_the_crawl(scrapy, soups, tmp_path):
     assert asked == {"http://h9.test/"}
 
 
+COUNTING = """
+import runpy, sys
+from tres_scrapy.export import late_item
+view_pages = late_item.view_pages
+def counted(*arguments):
+    print("judged again", file=sys.stderr)
+    return view_pages(*arguments)
+late_item.view_pages = counted
+runpy.run_module("scrapy", run_name="__main__")
+"""
+
+
+def test_pages_are_judged_again_once(scrapy, soups, tmp_path):
+    answers = tmp_path / "job" / "topic" / "answers.txt"
+    answers.parent.mkdir(parents=True)
+    answers.write_text("yes http://h2.test/\nperhaps\n", encoding="utf-8")
+    process = scrapy(*arguments_in(tmp_path), pages=soups, program=("-c", COUNTING))
+    assert process.returncode == 0, process.stderr
+    assert process.stderr.count("judged again\n") == 1
+    assert "Topic: answers 'answers.txt', line 2: 'perhaps' must be `yes URL`" in process.stderr
+    assert "http://h2.test/" in found_in(tmp_path)
+
+
 def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path, capsys):
     answers = tmp_path / "answers.txt"
     answers.write_text("yes http://h2.test/\nno http://h3.test/\n", encoding="utf-8")
@@ -281,9 +304,3 @@ def test_mistyped_file_of_answers_is_refused(scrapy, tmp_path, name, said):
     assert f"answers {str(tmp_path / name)!r} {said}" in process.stderr
     assert "Traceback" not in process.stderr
     assert not (tmp_path / "job").exists()
-
-
-def test_answers_without_keywords_are_refused(scrapy):
-    process = scrapy("crawl", "tres", "-a", "topic=food", "-a", "answers=a.txt")
-    assert process.returncode != 0
-    assert "answers needs keywords" in process.stderr

@@ -1,5 +1,6 @@
 import pytest
 
+from tres_scrapy.lab.webs import deep
 from tres_scrapy.surface.result_page import ResultReader
 
 webs = pytest.importorskip("tres_scrapy.lab.webs.deep")
@@ -90,9 +91,9 @@ def test_next_page(reader, steps, following):
     assert found is None if following is None else found.endswith(following)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("host", ["library.test", "archive.test", "museum.test"])
-def test_deep_site_is_read_in_order(host):
+def test_deep_site_is_read_in_order(monkeypatch, host):
+    monkeypatch.setattr(deep, "RECORDS", 1_000)
     web, kind = DeepWeb("food"), SITES[host]
     reader = ResultReader(f"{host}{kind.action}")
 

@@ -17,7 +17,7 @@ def test_found_records_join_frontier(scrapy, tmp_path):
     output, log = tmp_path / "pages.jsonl", tmp_path / "web.jsonl"
     process = surface(
         scrapy,
-        *("-a", "web=deep", "-a", "pages=60", "-a", "surface_queries=8", "-a", f"output={output}"),
+        *("-a", "web=deep", "-a", "pages=30", "-a", "surface_queries=4", "-a", f"output={output}"),
         *("-a", f"web_log={log}"),
         timeout=600,
     )

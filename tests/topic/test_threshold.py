@@ -32,6 +32,29 @@ def test_answers_move_the_threshold(rng):
     assert found.place == pytest.approx(1.5, abs=0.3)
 
 
+def test_blurred_scores_call_more_pages_relevant(rng):
+    """Where F1 is highest, fewer than half of the pages may be relevant."""
+    scores = rng.normal(size=4000)
+    labels = rng.random(4000) < 1 / (1 + np.exp(-2 * (scores - 1.5)))
+    asked = rng.choice(4000, 400, replace=False)
+
+    def f1(place):
+        called = scores >= place
+        return 2 * (labels & called).sum() / (labels.sum() + called.sum())
+
+    place = find_threshold(scores, 600, scores[asked], labels[asked]).place
+    best = max(map(f1, np.linspace(-1, 2.5, 100)))
+    assert f1(place) > best - 0.02 > f1(1.5) + 0.02
+    assert place < 1.2
+
+
+def test_no_answer_yes_calls_nothing_relevant(rng):
+    scores, _ = drawn(rng)
+    asked = np.argsort(-scores)[:30]
+    found = find_threshold(scores, 100, scores[asked], np.zeros(30, dtype=bool))
+    assert found.place > scores.max()
+
+
 def test_intervals_hold_in_most_cases(rng):
     inside = []
     for _ in range(30):

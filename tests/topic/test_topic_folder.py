@@ -6,8 +6,8 @@ import pytest
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.topic import topic_folder
 from tres_scrapy.topic.keyword_topic import PageWords
+from tres_scrapy.topic.learning_judge import LearningTask
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder, read_answers
-from tres_scrapy.topic.topic_learner import LearningTask
 from tres_scrapy.url.message import TresError
 
 PAGES = [PageWords(f"http://h.test/{n}", "Sóup", "lead", {"soup": n + 1}, n == 0) for n in range(3)]
@@ -59,7 +59,7 @@ def test_malformed_answer_names_its_line(tmp_path, line):
 
 def test_topic_in_use_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(topic_folder, "PATIENCE", 0.0)
-    task = LearningTask(tmp_path / "pack", ReadingLimits(), keywords=("soup",))
+    task = LearningTask(tmp_path / "pack", ReadingLimits(), keywords=("soup",), folder=tmp_path)
     with (
         TopicFolder(tmp_path).reserved(),
         pytest.raises(TresError, match="in use by another crawl"),

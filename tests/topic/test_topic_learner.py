@@ -1,5 +1,4 @@
 from collections import Counter
-from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -11,14 +10,9 @@ from tres_scrapy.page.text import read_page
 from tres_scrapy.topic import topic_learner
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.learning_judge import LearningTask
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers
-from tres_scrapy.topic.topic_learner import (
-    LearningJudge,
-    LearningTask,
-    TopicLearner,
-    learn_answers,
-    open_topic,
-)
+from tres_scrapy.topic.topic_learner import TopicLearner, learn_answers, open_topic
 from tres_scrapy.url.message import TresError
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
@@ -61,12 +55,14 @@ def test_resumed_topic_learns_the_same(tmp_path, killed_after):
 def test_waiting_links_are_described_by_the_model_of_now(tmp_path):
     first = learner(tmp_path)  # it makes the topic
     learn(first, *range(10))
-    read = LearningTask(tmp_path, ReadingLimits()).reader(lambda number: None)
-    judge = LearningJudge(read, first, ExitStack())
+    words = tuple(KEYWORDS.words)
+    task = LearningTask(tmp_path, ReadingLimits(), folder=tmp_path, name="soup", keywords=words)
+    judge = task.load()
     pages = [Source(page(number).text.encode(), f"http://x{number}.test/") for number in (1, 2)]
     waiting = (("http://y.test/", "leek soup with bread"), ("http://z.test/", "football"))
     before, bare = judge([pages[0]._replace(waiting=waiting), pages[1]])
-    learn(first, *range(10, 30))
+    judge([Source(page(number).text.encode(), page(number).url) for number in range(10, 30)])
+    judge.learn()
     (after,) = judge([pages[0]._replace(waiting=waiting)])
     assert before.model == bare.model != after.model
     assert bare.described is None

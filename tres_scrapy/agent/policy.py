@@ -22,7 +22,7 @@ NO_FEATURES: Final = np.zeros(len(FEATURES), dtype=np.float32)
 class Choice(NamedTuple):
     """The samples [n] that a choice was made from, their leaves, and the tree's `splits` then.
 
-    Q(s, a) [n] and its upper confidence bounds [n] are None if Q was not computed. `said` is what
+    Q(s, a) [n] and the bounds [n], Q with a bonus, are None if Q was not computed. `said` is what
     the chosen link says, None without a link model.
     """
 

@@ -1,9 +1,9 @@
-"""Learns Q: the agent with its replay B, and how unsure Q is (P 2.4.2)."""
+"""Learns Q: the agent with its replay B (P 2.4.2)."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,34 +15,6 @@ from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import FEATURES, KNOWN_DOMAIN, LINK
 from tres_scrapy.frontier.store import SampleStore
-
-
-class Confidence:
-    """The design matrix A = I + sum of z z^T over experiences, where z is a 1 followed by x [9].
-
-    Without experience in a direction, the width of a unit vector is 1. After n equal experiences
-    it is about 1 / sqrt(n).
-    """
-
-    def __init__(self) -> None:
-        self._design = np.eye(1 + len(FEATURES))
-
-    def add(self, x: NDArray[np.float32]) -> None:
-        """Add one experience x [9] or several [n, 9]; their order changes only the last bits."""
-        for z in _with_one(np.atleast_2d(x)):
-            self._design += np.outer(z, z)
-
-    def width(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return sqrt(z^T A^-1 z) of x [n, 9] as [n]."""
-        z = _with_one(x)
-        squares = ((z @ np.linalg.inv(self._design)) * z).sum(axis=1)
-        width: NDArray[np.float32] = np.sqrt(squares).astype(np.float32)
-        return width
-
-
-def _with_one(x: NDArray[np.float32]) -> NDArray[np.float64]:
-    return np.column_stack([np.ones(len(x)), x])
-
 
 NO_ROW = -1
 _EXPERIENCE = np.dtype(
@@ -118,19 +90,11 @@ class Replay:
         return Batch(drawn["x"], drawn["reward"], candidates, counts)
 
 
-class Valued(NamedTuple):
-    """Q [n] of samples, and its upper confidence bounds [n]."""
-
-    q_values: NDArray[np.float32]
-    bounds: NDArray[np.float32]
-
-
 class QLearner:
     """Learns Q from experiences, independent of how samples are chosen.
 
     `features` returns the current x(s, a) of rows.
-    With `prior`, Q starts from the reward that feature 9 promises (see QNetwork) and `ucb` is not
-    read: what is not known of a link is for the caller to add.
+    With `prior`, Q starts from the reward that feature 9 promises (see QNetwork).
     """
 
     def __init__(
@@ -148,11 +112,9 @@ class QLearner:
         self.evaluations = 0  # of Q to choose a sample; Theorem 2 bounds the paper's
         self._store = store
         self._features = features
-        self._ucb = 0.0 if prior else self.options.ucb
         self._agent = DoubleDQN(
             setup.agent, setup.seed, reward_expected(setup.learning) if prior else None
         )
-        self._confidence = Confidence()
         self._replay = Replay(self.options.replay_capacity, random)
         self._found: set[int] = set()  # domains that gave a reward
         self._agent_state = -1, b""  # number of updates, and the state then
@@ -167,30 +129,16 @@ class QLearner:
         """Return Q of any x [n, 9] as [n], without counting an evaluation."""
         return self._agent.q_values(x)
 
-    def rate(
-        self,
-        rows: Rows,
-        x: NDArray[np.float32] | None = None,
-        bonus: NDArray[np.float32] | float = 0.0,
-    ) -> Valued:
-        """Compute Q of samples to choose the one with the highest upper confidence bound.
-
-        `x` [n, 9] is their x(s, a), if the caller has it.
-        """
-        x = self._features(rows) if x is None else x
-        q_values = self._valued(x)
-        bounds = q_values + bonus
-        if self._ucb:
-            bounds = bounds + self._ucb * self._confidence.width(x)
-        return Valued(q_values, bounds)
+    def rate(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return Q [n] of samples with x(s, a) [n, 9], to choose one of them."""
+        self.evaluations += len(x)
+        return self._agent.q_values(x)
 
     def remember(self, experience: Experience, outlinks: Rows) -> None:
         """Add an experience and its page's outlinks to the replay.
 
         The first page of a domain with a reward also earns the intrinsic one.
         """
-        if self._ucb:
-            self._confidence.add(experience.x)
         reward = self._earned(experience)
         self._incomplete.append(self._replay.add(experience.x, reward, outlinks))
 
@@ -228,8 +176,6 @@ class QLearner:
         self._agent.restore(np.frombuffer(state["agent"], "<f4").copy(), int(counts["updates"]))
         self._agent_state = -1, b""
         self.steps = len(past.rewards)
-        if self._ucb:
-            self._confidence.add(past.x)
         links = past.firsts, past.outlinks, past.sampled
         self._replay.restore(past.x, self._earned_before(past), *links)
         self._incomplete = np.flatnonzero(past.sampled == NO_ROW).tolist()
@@ -262,11 +208,6 @@ class QLearner:
         earned = past.rewards.copy()
         earned[rewarded[firsts]] += self._novelty
         return earned
-
-    def _valued(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q [n] of samples with x(s, a) [n, 9]."""
-        self.evaluations += len(x)
-        return self._agent.q_values(x)
 
 
 def reward_expected(options: LearningOptions) -> Prior:

@@ -109,7 +109,7 @@ class TresPolicy(Policy):
         return self._learner.learn()
 
     def select(self, available: Availability = ANY_HOST) -> Decision | None:
-        """Return the best representative by upper confidence bound, or any while exploring."""
+        """Return the best representative by its bound, or any while exploring."""
         self.waits = False
         if (decision := self._select_again(available)) is not None:
             return decision
@@ -122,16 +122,16 @@ class TresPolicy(Policy):
             return self._select_link(self._links, drawn, available)
         if not len(drawn.rows):
             return None
-        q_values = q_value = bounds = None
+        q_values = q_value = None
         if exploring:
             best = int(self._random.integers(len(drawn.rows)))
         else:
-            q_values, bounds = self._learner.rate(drawn.rows)
-            best = int(np.argmax(bounds))
+            q_values = self._learner.rate(self.features(drawn.rows))
+            best = int(np.argmax(q_values))
             q_value = float(q_values[best])
         leaf, row = drawn.take(best, self.tree.pool)
         self._learner.note_choice(row)
-        choice = Choice(self.tree.splits, drawn.leaves, drawn.rows, q_values, bounds)
+        choice = Choice(self.tree.splits, drawn.leaves, drawn.rows, q_values, q_values)
         return Decision(row, leaf, q_value, choice=choice)
 
     def _select_link(
@@ -149,7 +149,8 @@ class TresPolicy(Policy):
         rows = np.concatenate([rows, self._best.soon(available, TOP_READ)])
         x = links.refresh(rows, TOP_READ)
         self._best.offer(drawn.rows)
-        q_values, bounds = self._learner.rate(rows, x, links.bonus(rows))
+        q_values = self._learner.rate(x)
+        bounds = q_values + links.bonus(rows)
         leaves = [drawn.leaves[alone], self.tree.leaf_of(x[len(alone) :])]
         ranking = Ranking(
             self.tree.splits,
@@ -255,7 +256,7 @@ class Ranking(NamedTuple):
     leaves: NDArray[np.int64]
     rows: Rows
     q_values: NDArray[np.float32]
-    bounds: NDArray[np.float32]  # upper confidence bounds of Q
+    bounds: NDArray[np.float32]  # Q with the bonus of the host
     ready: NDArray[np.bool_]
     later: float
     further: int

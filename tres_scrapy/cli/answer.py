@@ -18,13 +18,11 @@ from tres_scrapy.export.final_output import renew
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import find_record
 from tres_scrapy.run.run_file import RecordError
-from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder, read_answers
 from tres_scrapy.topic.topic_learner import RUNS, learn_answers
 from tres_scrapy.url.message import plural, printable
 
 NEXT: Final = "Resume the crawl to go on with it; `tres audit` checks the output."
-CORRECTED: Final = "The crawl itself keeps its trained topic; `tres export` follows the answers."
 
 
 @click.command(
@@ -49,10 +47,10 @@ def command(
     """Show the pages of a crawl whose answers help its topic most, and ask about each.
 
     The question is whether the page is relevant to the topic. A topic from keywords is learned from
-    the answers; in a crawl with a trained topic they correct P(relevant) of its pages. RUN is the
-    JOBDIR of the crawl or its JSON lines file. A running crawl from keywords reads each answer with
-    its next pages; any other topic is learned again at once. A later answer about a page replaces
-    the earlier one. With --answerer a program answers, five questions at a time.
+    the answers; a trained one is corrected by them. RUN is the JOBDIR of the crawl or its JSON
+    lines file. A running crawl reads each answer with its next pages; the topic of an ended one is
+    learned again at once. A later answer about a page replaces the earlier one. With --answerer a
+    program answers, five questions at a time.
     """
     if len(run) != 1:
         refuse("one RUN, the JOBDIR or JSON lines file of a crawl", run)
@@ -77,7 +75,7 @@ def command(
             given += 1
     print(f"{given} {plural(given, 'answer')} added to {folder.answers}")
     if given:
-        learned = learn_answers(folder, [_next(folder)])
+        learned = learn_answers(folder, [NEXT])
         more = [] if RUNS in learned else _renewed(Path(run[0]))
         for line in [*learned, *more]:
             print(line)
@@ -91,7 +89,7 @@ def _have_answered(folder: TopicFolder, run: Path, name: str, most: int) -> None
     while questions := asking.questions():
         for line in [*asking.ask(questions), *learn_answers(folder)]:
             print(line, flush=True)
-    print(*_renewed(run), _next(folder), sep="\n")
+    print(*_renewed(run), NEXT, sep="\n")
 
 
 def _folder(run: Path, wanted: set[str]) -> TopicFolder:
@@ -101,11 +99,6 @@ def _folder(run: Path, wanted: set[str]) -> TopicFolder:
         return find_folder(run)
     with Record(path) as record:
         return topic_to_answer(record, wanted)
-
-
-def _next(folder: TopicFolder) -> str:
-    """Return what to do after answers."""
-    return CORRECTED if Pack.load(folder.pack).prior_weight else NEXT
 
 
 def _renewed(run: Path) -> list[str]:

@@ -104,14 +104,16 @@ class _Auditing:
             raise TresError(f"{record.path}: no page of the output can be checked")
         self._pages: dict[int, Fetch] = {page.row: page for page, *_ in found}
         old = Audit.read(record.path)
-        is_same = old is not None and old.output == identity_of(ranked) and not again
+        seed = random.SystemRandom().randrange(SEEDS)
+        fetched = identity_of(page.row for page in record.pages())
+        self._audit = Audit.draw(ranked, count or PAGES, seed, fetched=fetched)
+        is_same = old is not None and self._audit.is_of_output(old) and not again
         is_same &= old is None or all(row in self._pages for row, _ in old.drawn)  # tres forget
         if old is not None and is_same and len(old.drawn) >= (count or 0):
             self._audit = old
             return
-        before = old.drawn if old is not None and is_same else []
-        seed = random.SystemRandom().randrange(SEEDS)
-        self._audit = Audit.draw(ranked, count or PAGES, seed, before)
+        if old is not None and is_same:
+            self._audit = Audit.draw(ranked, count or PAGES, seed, old.drawn, fetched)
         if old is not None and not again:
             drawn = {row for row, _ in self._audit.drawn}
             self._audit.answers = {row: a for row, a in old.answers.items() if row in drawn}

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from tres_scrapy.cli.command import Command, option, refuse
-from tres_scrapy.downloader.identity import Identity, origin_of
-from tres_scrapy.downloader.key_folder import MEDIA_TYPE, WELL_KNOWN, KeyFolder
+from tres_scrapy.downloader.identity import MEDIA_TYPE, WELL_KNOWN, Identity, KeyFolder, origin_of
 from tres_scrapy.url.message import TresError, plural
 
 

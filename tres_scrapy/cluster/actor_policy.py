@@ -132,8 +132,6 @@ class ActorQLearner(QLearner):
 
     def remember(self, experience: Experience, outlinks: Rows) -> None:
         """Note an experience and its page's outlinks."""
-        if self._ucb:
-            self._confidence.add(experience.x)
         self._log.add(experience, self._earned(experience), outlinks)
 
     def note_choice(self, row: int) -> None:

@@ -38,10 +38,9 @@ class PackedBatch(NamedTuple):
 class Router:
     """Divides the links of each page: own domains stay, the others are packed for their owners."""
 
-    def __init__(self, shard: int, shards: int, *, psl_private: bool = True) -> None:
+    def __init__(self, shard: int, shards: int) -> None:
         self.shard = shard
         self.shards = shards
-        self._psl_private = psl_private
         self._packed: list[PackedBatch] = []
 
     def owner(self, url: str) -> int:
@@ -78,7 +77,7 @@ class Router:
         return packed
 
     def _owner_of(self, host: str) -> int:
-        return owner_of(registrable_domain(host, private=self._psl_private), self.shards)
+        return owner_of(registrable_domain(host), self.shards)
 
     def _pack(self, shard: int, batch: LinkBatch) -> None:
         self._packed.append(PackedBatch(shard, batch.packed()))

@@ -114,6 +114,6 @@ def make_shard_crawl(
 ) -> ShardCrawl:
     """Return the crawl of a shard; a shard that is alone needs no other process to learn."""
     number, count = config.shard.number, config.shard.count
-    router = Router(number, count, psl_private=config.frontier.psl_private)
+    router = Router(number, count)
     policy = ActorPolicy(store, inputs) if count > 1 else make_policy(config.policy, store, inputs)
     return ShardCrawl(store, policy, config.pages, router=router, **options)

@@ -182,8 +182,7 @@ def _absolute(name: str, value: str) -> str:
 
 def _identity(config: Config) -> dict[str, str]:
     """Return what a crawl in shards must have in common with the one that it resumes."""
-    whole = {"shard": "", "psl_private": str(int(config.frontier.psl_private))}
-    return identity_of(config) | whole
+    return identity_of(config) | {"shard": ""}
 
 
 def _truth(count: dict[str, Any], pages: int) -> dict[str, Any]:

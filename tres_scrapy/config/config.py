@@ -43,7 +43,7 @@ EXTRACTED: Final = frozenset({"markdown", "date"})  # fields that trafilatura fi
 
 @dataclass(frozen=True)
 class WordOptions:
-    """The keywords of a new topic, and the file of answers about its pages."""
+    """The keywords of a new topic, and what answers about the pages of a topic."""
 
     file: Path | None = setting(
         Path,
@@ -55,14 +55,14 @@ class WordOptions:
     answers: Path | None = setting(
         Path,
         None,
-        "with `keywords`, file of answers, lines of `yes URL` or `no URL`, read when it changes, "
+        "file of answers, lines of `yes URL` or `no URL`, read when it changes, "
         "beside answers.txt in the topic's folder",
         group=Group.EVERYDAY,
     )
     answerer: str | None = setting(
         answerer_name,
         None,
-        "with `keywords`, program that answers in your place",
+        "program that answers in your place",
         group=Group.EVERYDAY,
         see="answerers.md",
     )
@@ -209,9 +209,6 @@ class Config(Options):
             )
         if self.words.file is not None and self.topic is None:
             object.__setattr__(self, "topic", self.words.topic)
-        for name in ("answers", "answerer"):
-            if getattr(self.words, name) is not None and self.words.file is None:
-                raise ConfigError(f"{name} needs keywords: add {typed('keywords', 'FILE')}")
         if len(self.topics) > 1 and (self.judge is not None or self.words.file is not None):
             raise ConfigError(
                 f"topic {self.topic!r}: several topics are judged by their packs: give one "
@@ -222,15 +219,15 @@ class Config(Options):
                 f"pages are judged by {typed('judge')} or by {typed('keywords')}, not by both: "
                 "leave one"
             )
-        if self.judges > 1 and self.words.file is not None:
-            raise ConfigError(
-                f"{typed('judges', self.judges)}: with {typed('keywords')} one process judges "
-                f"pages and learns the topic: leave out {typed('judges')}, or give a pack "
-                f"({typed('topic')})"
-            )
+        for name in ("file", "answers", "answerer") if self.judges > 1 else ():
+            if getattr(self.words, name) is not None:
+                given = typed("keywords" if name == "file" else name)
+                raise ConfigError(
+                    f"{typed('judges', self.judges)}: with {given} one process judges pages and "
+                    f"learns the topic: leave out one of them"
+                )
         sites = [rule.site for rule in self.visits.sites]
-        private = self.frontier.psl_private
-        check_domains("TRES_SITE_RULES", sites, "requests", private=private)
+        check_domains("TRES_SITE_RULES", sites, "requests")
         cap = self.max_per_domain
         if cap is not None and cap.first != cap.last and self.pages is None:
             raise ConfigError(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tres_scrapy.config.declaration import setting
-from tres_scrapy.config.parser import contact, flag, number, one_of, options, some_of, whole
+from tres_scrapy.config.parser import contact, flag, number, one_of, whole
 
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
 
@@ -25,9 +25,6 @@ class DownloadOptions:
         number(0, 86400),
         30.0,
         "seconds; hosts whose robots.txt asks for a longer delay are skipped",
-    )
-    address_delay: bool = setting(
-        flag, True, "keep the delay between all hosts of one IP address; 0: for each host alone"
     )
     private_addresses: bool = setting(
         flag, False, "allow links to this machine, its private network and its files"
@@ -50,19 +47,8 @@ class RestOptions:
         "seconds that a host rests after a 429, a 5xx or no answer; doubled while it fails",
         name="rest",
     )
-    longest: float = setting(
-        number(0.001, 86400),
-        3600.0,
-        "most seconds of a rest, also of a Retry-After",
-        name="max_rest",
-    )
-    most: int = setting(
-        whole(1, 100),
-        6,
-        "give up a host that fails after this many rests in a row; half as many if it has never "
-        "answered",
-        name="max_rests",
-    )
+    longest: float = 3600.0  # most seconds of a rest, also of a Retry-After
+    most: int = 6  # in a row, then a host is given up; half as many if it has never answered
     unreachable: int = setting(
         whole(0),
         10,
@@ -89,19 +75,10 @@ class RenderOptions:
         name="render",
     )
     browser: Path | None = setting(Path, None, "path of Chromium; unset: search for it")
-    browser_options: tuple[str, ...] = setting(
-        options, (), "command line options of Chromium, such as --NAME=VALUE"
-    )
     browser_sandbox: bool | None = setting(
         flag,
         None,
         "use Chromium's sandbox; unset: yes, except as root, where it cannot run",
-    )
-    timeout: float = setting(
-        number(1, 600),
-        30.0,
-        "seconds to wait for a page to load; after that, the page is read as it is",
-        name="render_timeout",
     )
     idle: float = setting(
         number(0, 60),
@@ -110,9 +87,3 @@ class RenderOptions:
         name="render_idle",
     )
     pages: int = 4  # most pages open in the browser at once
-    block: tuple[str, ...] = setting(
-        some_of("image", "font", "media", "style"),
-        ("image", "font", "media"),
-        "kinds of files not to load for a page, separated by commas, or none",
-        name="render_block",
-    )

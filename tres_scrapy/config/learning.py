@@ -50,8 +50,7 @@ class LearningOptions:
     Departures from the paper: it draws one representative from each leaf. Here there are
     `representatives`, or the square root of the size of a big leaf, because Q differs within a
     leaf. The first relevant page of a domain earns `novelty` beside its reward, an intrinsic
-    reward (P 5); otherwise the agent stays on sites it already knows. `ucb` times the width of the
-    confidence interval of Q is added to Q (LinUCB), so that unfamiliar links are tried.
+    reward (P 5); otherwise the agent stays on sites it already knows.
     """
 
     representatives: int = 4
@@ -74,11 +73,6 @@ class LearningOptions:
         "the crawl has seen few pages: 1 never waits, 0 waits each time; unset: 0.6 with `pages`, "
         "1 without or with CLOSESPIDER_TIMEOUT",
         group=Group.EVERYDAY,
-    )
-    ucb: float = setting(
-        number(0, 100),
-        1.0,
-        "with `link_model=0`, weight of the confidence bonus added to Q; the paper has 0",
     )
 
     @property

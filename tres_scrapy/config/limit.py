@@ -124,29 +124,23 @@ class FrontierLimits:
         "`example.org 50`",
         name="domain_budgets",
     )
-    psl_private: bool = setting(
-        flag,
-        True,
-        "count each site of a platform (me.github.io, me.blogspot.com) as a domain; 0: only what "
-        "registrars sell",
-    )
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a budget is of a public suffix or of the domain of another."""
         names = [name for name, _ in self.budgets]
-        check_domains("TRES_DOMAIN_BUDGETS", names, "pages", private=self.psl_private)
+        check_domains("TRES_DOMAIN_BUDGETS", names, "pages")
 
 
-def check_domains(setting: str, sites: Iterable[str], what: str, *, private: bool) -> None:
+def check_domains(setting: str, sites: Iterable[str], what: str) -> None:
     """Raise ConfigError unless each of `sites`, whose `what` are counted, is of a domain alone."""
     names: dict[str, str] = {}
     for name in sites:
-        if is_public_suffix(name, private=private):
+        if is_public_suffix(name):
             raise ConfigError(
                 f"{named(setting)}: {name!r} is not one domain: {what} are counted by domains "
                 "such as example.org"
             )
-        domain = registrable_domain(name, private=private)
+        domain = registrable_domain(name)
         if domain in names:
             raise ConfigError(
                 f"{named(setting)}: {names[domain]!r} and {name!r} are both of the domain "

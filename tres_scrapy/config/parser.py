@@ -86,17 +86,6 @@ def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
     return parse
 
 
-def options(text: str) -> tuple[str, ...]:
-    """Split command line options as a shell does; each must be --NAME or --NAME=VALUE."""
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise ValueError(f"must be options as in a shell: {error}") from None
-    if not all(re.match(r"--[\w-]", word) for word in words):
-        raise ValueError("must be options, each --NAME or --NAME=VALUE")
-    return tuple(words)
-
-
 def flag(text: str) -> bool:
     """Read 1, 0, true or false."""
     if text.lower() not in {"1", "0", "true", "false"}:

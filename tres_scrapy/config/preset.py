@@ -15,12 +15,10 @@ PAPER: Final = "paper"  # all departures
 # docs/paper.md names each in its table of departures; a test compares the two.
 SETTINGS: Final[Mapping[str, str]] = {
     "TRES_LINK_MODEL": "0",
-    "TRES_UCB": "0",
     "TRES_BREADTH": "0",
     "TRES_MAX_FAILURES": "1000000",
     "TRES_DETECT_COPIES": "0",
     "TRES_OBEY_NOFOLLOW": "0",
-    "TRES_PSL_PRIVATE": "0",
     "CONCURRENT_REQUESTS": "1",
 }
 # Departures that are no settings: the part of Config that holds the field, and the paper's value.

@@ -172,7 +172,7 @@ class Health:
         return self.rest(host, Rest(number, now + pause, failure.kind), now)
 
     def rest(self, host: int, rest: Rest, now: float) -> Rest:
-        """Put a host to rest, for `max_rest` seconds at most; the rest may have begun before."""
+        """Put a host to rest, for an hour at most; the rest may have begun before."""
         rest.until = min(rest.until, now + self.options.longest)
         self._rests[host] = self._resting[host] = rest
         return rest

@@ -29,17 +29,21 @@ class Visit(NamedTuple):
 
 
 class Visits:
-    """Counts the requests of the day by site, and says which sites are closed."""
+    """Counts the requests of the day by site, and says which sites are closed.
+
+    `opens_at` is when the first site opens, in seconds since 1970, while all links wait for that.
+    """
 
     def __init__(self, ledger: DomainLedger, options: VisitOptions) -> None:
+        self.is_limited = options.are_limited
+        self.opens_at: float | None = None
         self._ledger = ledger
         # by rule, of which the first is that of all sites without one of their own
         self._hours = [options.hours or Hours()]
         most = [options.per_day or NO_LIMIT]
         self._own: dict[str, int] = {}  # rules by domain
         for rule in options.sites:
-            domain = registrable_domain(rule.site, private=ledger.limits.psl_private)
-            self._own[domain] = len(most)
+            self._own[registrable_domain(rule.site)] = len(most)
             self._hours.append(rule.hours or self._hours[0])
             most.append(rule.per_day or most[0])
         self._most = np.array(most, dtype=np.int32)
@@ -55,6 +59,7 @@ class Visits:
 
     def note(self, host: str, now: float) -> Visit | None:
         """Count a request; return None if its site has no limit a day."""
+        self.opens_at = None
         number = self._ledger.id_of_host(host)
         self._look(now)
         self._sites["requests"][number] += 1
@@ -63,11 +68,14 @@ class Visits:
         requests = int(self._sites["requests"][number])
         return Visit(self._ledger.names[number], self._day, requests)
 
-    def closed(self, now: float, *, running: bool = True) -> NDArray[np.bool_]:
+    def closed(self, now: float) -> NDArray[np.bool_] | None:
         """Return which domains [n] are closed, and in the end whether a new one would be.
 
-        With `running`, fetches under way count as requests: those not sent yet will be.
+        Fetches under way count as requests: those not sent yet will be. None if no site ever is.
         """
+        return self._closed(now, running=True) if self.is_limited else None
+
+    def _closed(self, now: float, *, running: bool) -> NDArray[np.bool_]:
         self._look(now)
         away = np.array([hours.begin_in(now) > 0 for hours in self._hours])
         closed = away[self._sites["rule"]] | (self._left(running=running) <= 0)
@@ -75,11 +83,13 @@ class Visits:
 
     def is_closed(self, host: str, now: float) -> bool:
         """Return whether a request to a host must not be sent now."""
-        number = self._ledger.id_of_host(host)
-        return bool(self.closed(now, running=False)[number])
+        number = self._ledger.id_of_host(host) if self.is_limited else 0
+        return self.is_limited and bool(self._closed(now, running=False)[number])
 
     def next_time(self, now: float) -> float | None:
         """Return when the next closed site with waiting links opens; None if none waits."""
+        if not self.is_limited:
+            return None
         self._look(now)
         used, rules = self._left(running=False) <= 0, self._sites["rule"]
         times = set()

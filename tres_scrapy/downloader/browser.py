@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,7 +51,7 @@ def _remedy() -> str:
 
 
 def launch_options(
-    browser: Path, home: Path, flags: tuple[str, ...], *, sandbox: bool
+    browser: Path, home: Path, flags: Iterable[str], *, sandbox: bool
 ) -> dict[str, Any]:
     """Return Playwright's options for a browser that writes files only below `home`.
 

@@ -49,12 +49,6 @@ class SharedAddresses:
         self._owners: dict[str, str] = {}  # the first host, by address
         self._hosts: dict[str, list[str]] = {}  # by slot
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        if not Config.of(crawler.settings).download.address_delay:
-            raise NotConfigured
-        return cls()
-
     def note(self, host: str, addresses: Iterable[str]) -> None:
         """Note the addresses of a host; those of a host that is known do not count."""
         known = sorted(addresses)

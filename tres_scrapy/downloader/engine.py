@@ -1,22 +1,19 @@
-"""What Scrapy's engine and Twisted's reactor offer only through private attributes."""
+"""What Scrapy's engine offers only through private attributes, and what waits for its end."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from time import monotonic, time
-from typing import Any, Final, Self, TypeVar
+from time import monotonic
+from typing import Final, TypeVar
 
 from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
-from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest, NotConfigured
-from scrapy.utils.reactor import is_reactor_installed
+from scrapy.exceptions import IgnoreRequest
 
 SHUTDOWN: Final = "shutdown"  # the kind of a request that is not sent because the crawl ends
 LAST_WAIT: Final = 15.0  # seconds that a crawl which ends waits for what is under way
 LOOK: Final = 0.5  # seconds between two looks at whether it ends
-_DIFFERENCE: Final = time() - monotonic()
 
 
 def wake(engine: ExecutionEngine) -> None:
@@ -70,26 +67,3 @@ async def before_end(ends: Callable[[], bool], work: Awaitable[T]) -> T:
         return task.result()
     finally:
         task.cancel()
-
-
-def seconds() -> float:
-    """Return the time in seconds, without changes to the system clock since the program began."""
-    return _DIFFERENCE + monotonic()
-
-
-class SteadyClock:
-    """Makes the reactor use `seconds` as its clock.
-
-    Twisted uses the system time. If that is set back by a day, download timeouts and name lookups
-    come a day late.
-    """
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        if not is_reactor_installed():
-            raise NotConfigured
-        from twisted.internet import reactor  # noqa: PLC0415 - importing it installs one
-
-        waiting: Any = reactor
-        waiting.seconds = seconds
-        return cls()

@@ -31,7 +31,6 @@ CLOSING: Final = 5.0
 ATTEMPTS: Final = 3  # to render a page, if the browser ends meanwhile
 PAUSE: Final = 0.5  # seconds between attempts
 LONGEST: Final = 32 * 1024 * 1024  # characters of a rendered page, whatever DOWNLOAD_MAXSIZE is
-KINDS: Final = {"image": "Image", "font": "Font", "media": "Media", "style": "Stylesheet"}
 NO_SANDBOX: Final = re.compile("No usable sandbox|SUID sandbox|without --no-sandbox")
 
 logger = logging.getLogger(__name__)
@@ -57,18 +56,14 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
         self._language: str = settings.getdict("DEFAULT_REQUEST_HEADERS").get("Accept-Language", "")
         self._closed = False
         self._archives = rendering.config.output.warc != "none"
-        self._limits = TabLimits(
-            render.timeout,
-            render.idle,
-            min(settings.getint("DOWNLOAD_MAXSIZE") or LONGEST, LONGEST),
-            tuple(KINDS[kind] for kind in render.block),
-        )
+        longest = min(settings.getint("DOWNLOAD_MAXSIZE") or LONGEST, LONGEST)
+        self._limits = TabLimits(idle=render.idle, longest=longest)
         sandbox = render.browser_sandbox
         self._sandbox = os.geteuid() != 0 if sandbox is None else sandbox
         self.config.launch_options |= launch_options(
             rendering.browser,
             Path(rendering.home.name),
-            render.browser_options,
+            self.config.launch_options.get("args", ()),
             sandbox=self._sandbox,
         )
         self.config.max_pages_per_context = 2 * render.pages  # a crash counts twice

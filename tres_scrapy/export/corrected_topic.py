@@ -1,7 +1,8 @@
 """The topic of a crawl with a trained pack, which answers correct: a folder made of its record.
 
 The pages keep the P(relevant) that the pack gave them in the crawl. So the pack itself is not
-needed, and a judge of the user's own or several topics are corrected in the same way.
+needed, and a judge of the user's own or several topics are corrected in the same way. A running
+crawl that has answers keeps its pages in the folder itself.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from typing import Final
 from tres_scrapy.export.topic_view import topic_folder, words_of
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import NAME, Fetch
-from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords
+from tres_scrapy.topic.keyword_topic import PageWords
 from tres_scrapy.topic.pack import Pack, load_packs
 from tres_scrapy.topic.shipped import packs
 from tres_scrapy.topic.topic_folder import IN_JOB, SUFFIX, TopicFolder, read_answers
-from tres_scrapy.topic.topic_learner import LEAST_WORDS, MAX_PAGES
+from tres_scrapy.topic.topic_learner import LEAST_WORDS, MAX_PAGES, begin_topic
 from tres_scrapy.url.message import TresError
 
 TEXTS: Final = "TRES_TEXTS"
@@ -42,25 +42,19 @@ def topic_to_answer(record: Record, wanted: Collection[str] = ()) -> TopicFolder
     if record.shards() > 1:
         raise TresError(f"{record.path}: a crawl in shards cannot learn from answers")
     folder.path.mkdir(parents=True, exist_ok=True)
-    with folder.held():
+    with folder.reserved() as alone:
+        if not alone:  # the crawl runs, and learns from its pages itself
+            return folder
         answered = {*wanted, *read_answers(folder.answers)}
         pages = _pages(record, answered)
         if not pages:
             raise TresError(f"{record.path}: no page with a text to ask about yet")
-        folder.keep_pages((row, str(row), page) for row, page in pages.items())
+        folder.keep_pages((number, str(number), page) for number, page in enumerate(pages, 1))
         if not folder.pack.is_dir():
-            _begin(folder, record, list(pages.values()))
+            name, models = record.meta()["topic"], record.settings().get("TRES_MODELS")
+            places = _places(name, None if models is None else Path(models))
+            begin_topic(folder, name, load_packs(places, lazily=True))
     return folder
-
-
-def _begin(folder: TopicFolder, record: Record, pages: list[PageWords]) -> None:
-    """Write the first model: the pack's P(relevant), which nothing corrects."""
-    name, models = record.meta()["topic"], record.settings().get("TRES_MODELS")
-    pack = load_packs(_places(name, None if models is None else Path(models)), lazily=True)
-    keywords = KeywordSet(pack.given, pack.keywords.phrases)
-    fit = KeywordTopic.in_english(keywords).fit(pages, {})
-    folder.write_state({})
-    folder.write_pack(name, keywords, (), fit)
 
 
 def _places(topic: str, models: Path | None) -> list[Path]:
@@ -71,8 +65,8 @@ def _places(topic: str, models: Path | None) -> list[Path]:
     return [known[name] for name in names]
 
 
-def _pages(record: Record, wanted: Collection[str]) -> dict[int, PageWords]:
-    """Return MAX_PAGES pages of a run by row, the wanted ones and others drawn by their URL."""
+def _pages(record: Record, wanted: Collection[str]) -> list[PageWords]:
+    """Return MAX_PAGES pages of a run, the wanted ones and others drawn by their URL."""
 
     def order(page: Fetch) -> tuple[bool, bytes]:
         drawn = not {page.url, page.final_url or page.url}.intersection(wanted)
@@ -80,9 +74,9 @@ def _pages(record: Record, wanted: Collection[str]) -> dict[int, PageWords]:
 
     found: dict[int, PageWords] = {}
     for page in sorted(record.pages(0.0), key=order):
-        kept = words_of(page, record.text(page))
+        kept = words_of(page, record.text(page), record.trained(page))
         if sum(kept.words.values()) >= LEAST_WORDS and not record.remark(page):
             found[page.row] = kept
         if len(found) == MAX_PAGES:
             break
-    return dict(sorted(found.items()))
+    return [page for _, page in sorted(found.items())]

@@ -29,6 +29,7 @@ from tres_scrapy.export.output_file import count_lines
 from tres_scrapy.export.topic_view import topic_view
 from tres_scrapy.extensions.recorder import OUTPUT, Recorder
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.extensions.topic_source import learns
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import find_record
@@ -49,14 +50,14 @@ class Settled(NamedTuple):
 
 
 class FinalOutput:
-    """Writes the JSON lines and the tables of a crawl from keywords again when it has ended."""
+    """Writes the JSON lines and the tables of a crawl that learned again when it has ended."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if Config.of(crawler.settings).words.file is None or not follows_links(crawler.spider):
+        if not follows_links(crawler.spider):
             raise NotConfigured
         output = cls(crawler)
         crawler.signals.connect(output.engine_stopped, signal=signals.engine_stopped)
@@ -66,7 +67,9 @@ class FinalOutput:
         session = self._crawler.get_extension(CrawlSession)
         if session is None or (session.output.exists() and not session.output.is_file()):
             return  # a device or a pipe
-        path = session.output
+        path, settings = session.output, self._crawler.settings
+        if not learns(Config.of(settings), path, settings["JOBDIR"]):
+            return
         said = self._judge_again(path) if session.crawl.pages else ""
         pages = count_lines(path) if path.exists() else 0
         if pages:
@@ -88,18 +91,22 @@ class FinalOutput:
 
     def _settle(self, run: Path, path: Path) -> str:
         """Write the files again; return what to say of that."""
+        sender = self._crawler.get_extension(LateItems)
+        verdicts = None if sender is None else sender.verdicts
         with Record(run) as record:
             view = topic_view(record, lambda line: logger.info("Topic: %s", line))
             if view is None:
                 return ""
-            verdicts = LastVerdicts(record, view)
-            late = self._items(verdicts)
-        sender = self._crawler.get_extension(LateItems)
+            if verdicts is None or verdicts.view[1:] != view[1:]:  # new answers, or another model
+                fields = Config.of(self._crawler.settings).output.fields
+                verdicts = LastVerdicts(record, view, fields)
+        late = self._items(verdicts)
         settled = settle(path, verdicts, late, frozenset() if sender is None else sender.sent)
         for table in pipelines(self._crawler, CsvPipeline):
             table.rewrite(verdicts.of, late)
         assert self._crawler.stats is not None
-        for name, value in settled._asdict().items():
+        figures = settled._asdict() | {"identity": verdicts.identity}
+        for name, value in figures.items():
             self._crawler.stats.set_value(f"{OUTPUT}{name}", value)
         return (
             f" ({settled.added} of them found relevant at the end, {settled.taken_out} taken out)"
@@ -109,8 +116,7 @@ class FinalOutput:
         """Return the items of late pages, without those that a pipeline has dropped."""
         sender = self._crawler.get_extension(LateItems)
         dropped = frozenset() if sender is None else sender.dropped
-        found = verdicts.items(Config.of(self._crawler.settings).output.fields).values()
-        items = [item for item in found if item.url not in dropped]
+        items = [item for item in verdicts.late.values() if item.url not in dropped]
         for known in pipelines(self._crawler, NewnessPipeline):
             for item in items:
                 known.process_item(item)
@@ -130,8 +136,8 @@ def renew(run: Path) -> list[str]:
         if view is None or "ended" not in meta or (output.exists() and not output.is_file()):
             return []
         fields = record.settings().get("TRES_FIELDS", "").split(", ")
-        verdicts = LastVerdicts(record, view)
-        late = list(verdicts.items(fields).values())
+        verdicts = LastVerdicts(record, view, fields)
+        late = list(verdicts.late.values())
         pages = {name: count for name, count, _ in record.domains(-1)}
     settled = settle(output, verdicts, late)
     table = CsvPipeline(output, lambda name: pages.get(name, 0))

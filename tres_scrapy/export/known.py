@@ -30,8 +30,7 @@ logger = logging.getLogger(__name__)
 class Known:
     """Canonical URLs, and the registrable domains of URLs and hosts."""
 
-    def __init__(self, *, psl_private: bool = True) -> None:
-        self._psl_private = psl_private
+    def __init__(self) -> None:
         self.urls: set[str] = set()
         self.domains: set[str] = set()
 
@@ -47,7 +46,7 @@ class Known:
                     raise TresError(f"{path} line {number} must be a URL or host: {name[:80]!r}")
                 if "//" in name:
                     self.urls.add(url)
-                self.domains.add(domain_of(url, private=self._psl_private))
+                self.domains.add(domain_of(url))
 
 
 class NewnessPipeline:
@@ -62,7 +61,7 @@ class NewnessPipeline:
         paths = config.output.known
         if not paths:
             raise NotConfigured
-        known = Known(psl_private=config.frontier.psl_private)
+        known = Known()
         for path in paths:
             try:
                 known.read(path)

@@ -1,4 +1,4 @@
-"""Items of pages that a topic from keywords finds relevant only after they were fetched.
+"""Items of pages that a topic that learns finds relevant only after they were fetched.
 
 They leave through pipelines and feeds when nothing is left to fetch. A crawl that is stopped
 earlier has no such moment in Scrapy: then only our own files get them, in final_output.py.
@@ -28,9 +28,10 @@ from tres_scrapy.export.topic_view import TopicView, topic_view, view_pages
 from tres_scrapy.extensions.job import LATE, RETRACTED, Job
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.extensions.topic_source import learns
 from tres_scrapy.items import RelevantPage, RetractedPage, item_class
 from tres_scrapy.page.language import detect_language
-from tres_scrapy.report.audit import Ranked, identity_of
+from tres_scrapy.report.audit import identity_of
 from tres_scrapy.report.record import Record
 from tres_scrapy.rights.signal import as_items
 from tres_scrapy.run.run_file import LATE_ITEMS, Fetch
@@ -44,27 +45,31 @@ logger = logging.getLogger(__name__)
 
 
 class LastVerdicts:
-    """What the last model says of each page of a run, by the URL that was chosen."""
+    """What the last model says of each page of a run, by the URL that was chosen.
 
-    def __init__(self, record: Record, view: TopicView) -> None:
-        self._record = record
+    Late pages are relevant now, and were not when they were fetched: their items have empty further
+    fields `names`. Retracted ones are the opposite.
+    """
+
+    def __init__(self, record: Record, view: TopicView, names: Sequence[str] = ()) -> None:
+        self.view = view
         self._start = _start(record)  # a line from before is another crawl's
-        self.relevant: dict[str, float] = {}  # P(relevant) of the pages that are
+        self._relevant: dict[str, float] = {}  # P(relevant) of the pages that are
         self._seen: set[str] = set()
-        self.late: dict[str, Fetch] = {}  # relevant now, and not when they were fetched
-        self.retracted: dict[int, RetractedPage] = {}  # the opposite, by row
-        ranked = []
+        self.late: dict[int, RelevantPage] = {}  # by row
+        self.retracted: dict[int, RetractedPage] = {}
+        output = []
         for page, _, probability, relevant in view_pages(record, view, 0.0):
-            ranked.append(Ranked(page.row, probability, relevant))
             self._seen.add(page.url)
             if relevant:
-                self.relevant[page.url] = probability
+                output.append(page.row)
+                self._relevant[page.url] = probability
                 if not page.relevant:
-                    self.late[page.url] = page
+                    self.late[page.row] = late_item(record, page, probability, names)
             elif page.relevant:
                 final = page.final_url or page.url
                 self.retracted[page.row] = RetractedPage(page.url, final, probability)
-        self.identity = identity_of(ranked)  # of the output, as an audit has it
+        self.identity = identity_of(output)  # as an audit has it
 
     def has(self, row: Mapping[str, Any]) -> bool:
         """Return whether a line or row is of a page of this run, not of another crawl."""
@@ -75,14 +80,7 @@ class LastVerdicts:
 
         Another crawl's keeps the value that it has.
         """
-        return self.relevant.get(row["url"]) if self.has(row) else float(row["probability"])
-
-    def items(self, names: Sequence[str]) -> dict[int, RelevantPage]:
-        """Return the items of late pages by row; their further fields `names` are empty."""
-        return {
-            page.row: late_item(self._record, page, self.relevant[url], names)
-            for url, page in self.late.items()
-        }
+        return self._relevant.get(row["url"]) if self.has(row) else float(row["probability"])
 
 
 class LateItems:
@@ -93,12 +91,13 @@ class LateItems:
         self._is_sending = False
         self._is_done = False
         self._rows: dict[int, set[int]] = {LATE: set(), RETRACTED: set()}  # of items sent
+        self.verdicts: LastVerdicts | None = None  # once all pages were judged again
         self.sent: set[str] = set()  # URLs of late pages
         self.dropped: set[str] = set()  # those of them that a pipeline has dropped
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if Config.of(crawler.settings).words.file is None or not follows_links(crawler.spider):
+        if not follows_links(crawler.spider):
             raise NotConfigured
         late = cls(crawler)
         crawler.signals.connect(late.spider_idle, signal=signals.spider_idle)
@@ -108,6 +107,9 @@ class LateItems:
     def spider_idle(self) -> None:
         session = CrawlSession.of(self._crawler)
         recorder = self._crawler.get_extension(Recorder)
+        config, jobdir = Config.of(self._crawler.settings), self._crawler.settings["JOBDIR"]
+        if not learns(config, session.output, jobdir):
+            return
         if self._is_done or recorder is None or not recorder.is_complete or not session.crawl.pages:
             return
         if not self._is_sending:
@@ -123,12 +125,16 @@ class LateItems:
     async def _send(self, session: CrawlSession, recorder: Recorder) -> None:
         engine = self._crawler.engine
         assert engine is not None
+        self.verdicts = verdicts = None
         try:
             with suppress(TresError):  # after this answer, the topic has learned from all pages
                 await asyncio.wrap_future(session.judge.submit(Source(b"", "", is_sitemap=True)))
             recorder.flush()
-            for kind, items in (await asyncio.to_thread(self._find, recorder.path)).items():
-                await self._hand_over(kind, items, session.job, recorder)
+            verdicts = await asyncio.to_thread(self._judge_again, recorder.path)
+            if verdicts is not None:
+                await self._hand_over(LATE, verdicts.late, session.job, recorder)
+                if Config.of(self._crawler.settings).output.retract:
+                    await self._hand_over(RETRACTED, verdicts.retracted, session.job, recorder)
         except (OSError, TresError) as error:
             logger.error("Pages relevant only now are not sent: %s", plainly(error, named=True))
         except Exception:
@@ -136,18 +142,14 @@ class LateItems:
         self._is_sending = False
         self._is_done = engine.spider_is_idle()  # else a seed was added meanwhile
         if self._is_done:
+            self.verdicts = verdicts
             await engine.close_spider_async(reason=session.ending.reason)
 
-    def _find(self, run: Path) -> dict[int, dict[int, Any]]:
-        """Return the items to send by kind, and by row."""
-        options = Config.of(self._crawler.settings).output
+    def _judge_again(self, run: Path) -> LastVerdicts | None:
         with Record(run) as record:
             view = topic_view(record)
-            if view is None:
-                return {}
-            verdicts = LastVerdicts(record, view)
-            late = {LATE: verdicts.items(options.fields)}
-            return late | ({RETRACTED: verdicts.retracted} if options.retract else {})
+            fields = Config.of(self._crawler.settings).output.fields
+            return None if view is None else LastVerdicts(record, view, fields)
 
     async def _hand_over(
         self, kind: int, items: Mapping[int, Any], job: Job | None, recorder: Recorder

@@ -23,6 +23,7 @@ from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.export.parquet import FORMAT
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.extensions.topic_source import learns
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import find_record
@@ -127,7 +128,7 @@ class JsonLinesPipeline(LineFile):
     _written = 0
     _is_continued = False  # whether the file held pages before
     _held: frozenset[str] = frozenset()  # URLs of items to export again that the file holds
-    is_final = True  # else the file is written again at the end, by the last model of the topic
+    is_final: Callable[[], bool] = staticmethod(lambda: True)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -138,7 +139,10 @@ class JsonLinesPipeline(LineFile):
         if not config.output.append:
             _refuse_other_topic(session.output, str(config.topic))
         pipeline = cls(session.output, session.job, session.stop)
-        pipeline.is_final = config.words.file is None or not follows_links(crawler.spider)
+        pipeline.is_final = lambda: (
+            not follows_links(crawler.spider)
+            or not learns(config, session.output, crawler.settings["JOBDIR"])
+        )
         pipeline.open()
         return pipeline
 
@@ -181,7 +185,7 @@ class JsonLinesPipeline(LineFile):
             return
         pages = plural(self._written, "relevant page")
         self._file.close()
-        if not self.is_final:
+        if not self.is_final():  # the last model of the topic writes it again
             return
         if self._is_continued:
             logger.info(

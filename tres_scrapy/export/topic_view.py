@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from math import log
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import SHARD
@@ -15,25 +14,27 @@ from tres_scrapy.rights.signal import reserved_uses
 from tres_scrapy.run.page_text import StoredText
 from tres_scrapy.run.run_file import NAME, Fetch
 from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.corrected_pack import odds_of
 from tres_scrapy.topic.keyword_topic import THRESHOLD, PageWords, TopicFit
 from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.topic_folder import TopicFolder, count_unlearned, find_folder, read_answers
 from tres_scrapy.topic.topic_learner import LEAD, learn_answers
 from tres_scrapy.url.message import TresError
-
-SUREST: Final = 1e-6  # least P(relevant), and least of the opposite, whose log odds are taken
+from tres_scrapy.url.whole_file import sha256
 
 
 class TopicView(NamedTuple):
-    """The model of now, and the user's answers by URL, which count more."""
+    """The model of now, the user's answers by URL, which count more, and what names the model."""
 
     fit: TopicFit
     answers: Mapping[str, bool]
+    model: str
 
-    def judge(self, page: Fetch, stored: StoredText) -> tuple[float, bool]:
-        """Return P(relevant) of a page, and whether it is relevant."""
+    def judge(self, page: Fetch, stored: StoredText, trained: float) -> tuple[float, bool]:
+        """Return P(relevant) of a page, by a trained pack `trained`, and whether it is relevant."""
         url = page.final_url or page.url
-        probability = float(self.fit.judge([words_of(page, stored)])[0])
+        probability = float(self.fit.judge([words_of(page, stored, trained)])[0])
         answer = self.answers.get(url, self.answers.get(page.url))
         return probability, probability >= THRESHOLD if answer is None else answer
 
@@ -56,26 +57,22 @@ def topic_view(record: Record, say: Callable[[str], None] | None = None) -> Topi
     if folder is None:
         return None
     lines = [*learn_answers(folder)] if say is not None and count_unlearned(folder) else []
-    answers = folder.read_state().get("answers", {}) | read_answers(folder.answers, lines.append)
+    state = folder.read_state()
+    answers = state.get("answers", {}) | read_answers(folder.answers, lines.append)
     if say is not None:
         for line in dict.fromkeys(lines):
             say(line)
     pack = Pack.load(folder.pack)
-    return None if pack.prior_weight and not answers else TopicView(TopicFit.of(pack), answers)
+    if pack.prior_weight and not state.get("pulls"):  # no answer was about a page fetched
+        return None
+    return TopicView(TopicFit.of(pack), answers, sha256(folder.pack / TOPIC_FILE))
 
 
-def words_of(page: Fetch, stored: StoredText) -> PageWords:
-    """Return what a topic learns from a page, with the log odds that the crawl gave it."""
+def words_of(page: Fetch, stored: StoredText, trained: float) -> PageWords:
+    """Return what a topic learns from a page, to which a pack gives P(relevant) `trained`."""
     url = page.final_url or page.url
     words = Text.of_page(stored.title, stored.text, url, stored.links).counts()
-    prior = odds_of(page.probability or 0.0)
-    return PageWords(url, stored.title, stored.text[:LEAD], words, prior=prior)
-
-
-def odds_of(probability: float) -> float:
-    """Return the log odds of a probability, finite for 0 and 1."""
-    p = min(max(probability, SUREST), 1 - SUREST)
-    return log(p / (1 - p))
+    return PageWords(url, stored.title, stored.text[:LEAD], words, prior=float(odds_of(trained)))
 
 
 def view_pages(
@@ -96,7 +93,7 @@ def view_pages(
                 continue
             probability, relevant = page.probability or 0.0, page.relevant
             if view is not None:
-                probability, relevant = view.judge(page, stored)
+                probability, relevant = view.judge(page, stored, record.trained(page))
                 relevant = relevant and not record.remark(page)
             if relevant if least is None else probability >= least:
                 yield Viewed(page, stored, probability, relevant)

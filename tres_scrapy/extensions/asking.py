@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from math import ceil
 from typing import Final, Self
 
 from scrapy import Spider, signals
@@ -23,7 +24,9 @@ from tres_scrapy.extensions.topic_source import topic_folder
 from tres_scrapy.url.message import TresError, plainly
 
 FIRST: Final = 12  # pages before the first questions: the topic has learned from ten
-GROWTH: Final = 1.5  # of the pages from some questions to the next: late ones have a better topic
+GROWTH: Final = 1.5  # of the pages from some questions to the next, in a crawl without an end
+LEAST_GROWTH: Final = 1.1  # in others
+LAST: Final = 0.5  # share of all pages at which the last are asked: they know the topic best
 PATIENCE: Final = 3  # failures in a row, after which the answerer is not asked any more
 
 logger = logging.getLogger(__name__)
@@ -32,10 +35,13 @@ logger = logging.getLogger(__name__)
 class AskAnswerer:
     """Asks the answerer of a crawl about five pages now and then; the crawl does not wait."""
 
-    def __init__(self, crawler: Crawler, answerer: Answerer, most: int) -> None:
+    def __init__(
+        self, crawler: Crawler, answerer: Answerer, most: int, pages: int | None = None
+    ) -> None:
         self._crawler = crawler
         self._answerer = answerer
         self._most = most
+        self._pages = pages
         self._asking: Asking | None = None
         self._recorder: Recorder | None = None
         self._next = float(FIRST)
@@ -46,14 +52,15 @@ class AskAnswerer:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        words = Config.of(crawler.settings).words
+        config = Config.of(crawler.settings)
+        words = config.words
         if words.answerer is None:
             raise NotConfigured
         try:
             answerer = Answerer(words.answerer)
         except AnswererError as error:
             raise ConfigError(str(error)) from None
-        extension = cls(crawler, answerer, words.answers_most)
+        extension = cls(crawler, answerer, words.answers_most, config.pages)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension
@@ -67,7 +74,7 @@ class AskAnswerer:
         record = None if self._recorder is None else self._recorder.path
         past = len(folder.read_answered())  # before the crawl was interrupted
         self._asking = Asking(folder, self._answerer, record, self._most - past)
-        self._next = FIRST * GROWTH ** (past / AT_ONCE)
+        self._next = self._after(session.crawl.pages, self._most - past) if past else FIRST
         session.listeners.append(self.booked)
 
     def spider_closed(self, spider: Spider) -> None:
@@ -79,7 +86,7 @@ class AskAnswerer:
         session, asking = CrawlSession.of(self._crawler), self._asking
         if self._is_asked or asking is None or session.crawl.pages < self._next:
             return
-        self._next = session.crawl.pages * GROWTH
+        self._next = self._after(session.crawl.pages, asking.left)
         if self._failures >= PATIENCE:
             return
         try:
@@ -93,6 +100,14 @@ class AskAnswerer:
             self._recorder.flush()
         self._is_asked = True
         deferToThread(asking.ask, questions).addCallbacks(self._say, self._fail)
+
+    def _after(self, pages: int, left: int) -> float:
+        """Return after how many pages to ask next, from the pages and questions left of now."""
+        if self._pages is None:
+            return pages * GROWTH
+        rounds = max(1, ceil(left / AT_ONCE) - 1)
+        wanted: float = (LAST * self._pages / max(1, pages)) ** (1 / rounds)
+        return pages * max(LEAST_GROWTH, wanted)
 
     def _say(self, lines: list[str]) -> None:
         self._is_asked, self._failures = False, 0

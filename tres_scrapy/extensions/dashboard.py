@@ -75,7 +75,7 @@ class Dashboard:
 
     def _answering(self, session: CrawlSession, recorder: Recorder) -> Answering:
         words = self._config.words
-        if words.file is None:
+        if self._config.judges > 1:
             return Answering.beside(recorder.path)
         folder = topic_folder(session.output, self._crawler.settings["JOBDIR"])
         effect = "The topic learns it with the next pages; it stays in"

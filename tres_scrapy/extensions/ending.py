@@ -136,7 +136,7 @@ class Ending:
             "forbidden by robots.txt": failures[ROBOTS.kind],
             "beyond max_per_domain": refused[AT_MAX],
             "on domains given up by max_failures": refused[FAILED],
-            "on hosts given up by max_rests": refused[RESTED],
+            "on hosts that kept failing": refused[RESTED],
             "that did not fit into the frontier": store.admission.left_out,
         }
         told = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)

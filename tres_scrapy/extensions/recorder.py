@@ -179,7 +179,7 @@ class Recorder:
 
     def _output(self) -> dict[str, str]:
         """Return what the last model of a topic has made of the output, {} without such a topic."""
-        names = ("pages", "domains", "added", "taken_out")
+        names = ("pages", "domains", "added", "taken_out", "identity")
         found = {name: self._stats.get_value(f"{OUTPUT}{name}") for name in names}
         return {} if None in found.values() else {"final": json.dumps(found)}
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -15,6 +15,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.download import RestOptions
+from tres_scrapy.config.visit import VisitOptions
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.host import Health
@@ -22,7 +23,6 @@ from tres_scrapy.crawl.visit import Visits
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.extensions.ending import NO_JUDGE, EarlyEnd, Ending
 from tres_scrapy.extensions.job import Job
-from tres_scrapy.extensions.open_site import OpenSites
 from tres_scrapy.extensions.own_queue import OwnDupeFilter
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.step import CrawlStats, Listener, Steps
@@ -34,7 +34,7 @@ from tres_scrapy.topic.judge_process import Worker
 from tres_scrapy.topic.pack import load_packs
 from tres_scrapy.url.message import TresError
 
-REST: Final = RestOptions()
+REST, VISITS = RestOptions(), VisitOptions()
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class CrawlSession:
         job: Job | None = None,
         dupefilter: OwnDupeFilter | None = None,
         rest: RestOptions = REST,
-        visits: Visits | None = None,
+        visits: VisitOptions = VISITS,
         is_offline: bool = False,
         follows_all: bool = True,
         stop: Callable[[str], None] = lambda reason: None,
@@ -73,7 +73,9 @@ class CrawlSession:
             self.requests.recover(job.requests())
             job.recover(crawl, self.requests)
             self.requests.note_past()
-        self.sites = OpenSites(visits, job)
+        self.sites = Visits(crawl.store.ledger, visits)
+        if job is not None and self.sites.is_limited:
+            self.sites.restore(job.visits())
         self.health = Health(crawl.store, rest)  # once the job has told which hosts are known
         self.listeners: list[Listener] = []  # receive each booking that is saved
         self.steps = Steps(
@@ -93,7 +95,7 @@ class CrawlSession:
         config, connect = Config.of(crawler.settings), crawler.signals.connect
         jobdir, began = crawler.settings["JOBDIR"], now()
         output = config.output.file or Path("output", f"{config.topic}-{began}.jsonl")
-        new_topic = new_folder(config, output, jobdir)  # before it is made
+        new_topic = new_folder(output, jobdir)  # before it is made
         task = task_of(config, output, jobdir)
 
         def stop(reason: str) -> None:
@@ -121,7 +123,7 @@ class CrawlSession:
             job=job,
             dupefilter=OwnDupeFilter.from_crawler(crawler),
             rest=config.rest,
-            visits=Visits(crawl.store.ledger, config.visits) if config.visits.are_limited else None,
+            visits=config.visits,
             is_offline=config.web.kind is not None,
             follows_all=follows_links(crawler.spider),
             stop=stop,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from time import monotonic
+from time import monotonic, time
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
@@ -118,7 +118,7 @@ class Sitemaps:
         while waiting and len(seen) < FILES and not self._session.crawl.finished:
             if self._crawler.engine.paused or self._rests(waiting[0]):
                 await asyncio.sleep(PAUSE)
-            elif self._session.sites.is_closed(_host(waiting[0])):
+            elif self._session.sites.is_closed(_host(waiting[0]), time()):
                 await asyncio.sleep(LONG_PAUSE)
             elif (url := waiting.popleft()) not in seen:
                 seen.add(url)

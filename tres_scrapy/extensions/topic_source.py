@@ -16,9 +16,11 @@ from tres_scrapy.items import CHOSEN
 from tres_scrapy.run.identity import identity_of, journal_kind
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordError, KeywordSet
+from tres_scrapy.topic.learning_judge import LearningTask
+from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, shipped_models
 from tres_scrapy.topic.topic_folder import IN_JOB, SUFFIX, TopicFolder
-from tres_scrapy.topic.topic_learner import LearningTask, open_topic
+from tres_scrapy.topic.topic_learner import open_topic
 from tres_scrapy.url.message import plainly
 
 logger = logging.getLogger(__name__)
@@ -27,6 +29,7 @@ logger = logging.getLogger(__name__)
 def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     """Return what the judging process needs; make the first pack of a new topic.
 
+    A trained topic is corrected by answers, unless several processes judge, or in shards.
     Raise ConfigError if there is no topic, or if keywords or policy do not allow a new one,
     TresError if `jobdir` holds another crawl or another crawl learns the topic.
     """
@@ -48,9 +51,34 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
         own_judge=config.judge,
         more_packs=tuple(more),
     )
+    folder = topic_folder(output, jobdir)
+    if config.words.answers is not None:
+        _check_answers(config.words.answers)
     if config.words.file is None:
+        return _corrected_task(task, config, folder)
+    return _learning_task(task, config, config.words.file, folder, jobdir)
+
+
+def _corrected_task(task: Task, config: Config, folder: TopicFolder) -> Task:
+    """Return the task of a trained topic that answers correct."""
+    words, is_old = config.words, folder.pack.is_dir()
+    given = words.answers, words.answerer, config.watch.dashboard
+    if config.judges > 1 or config.shard.count:
         return task
-    return _learning_task(task, config, config.words.file, topic_folder(output, jobdir), jobdir)
+    if is_old and not Pack.load(folder.pack).prior_weight:
+        raise ConfigError(
+            f"{folder.path} holds what a crawl learned from keywords: give another "
+            f"{typed('output')} or JOBDIR"
+        )
+    return LearningTask(
+        **vars(task),
+        folder=folder.path,
+        name=str(config.topic),
+        answers=words.answers,
+        seed=config.random_seed,
+        models=shipped_models(),
+        asks=any(each is not None for each in given),
+    )
 
 
 def _learning_task(
@@ -58,8 +86,6 @@ def _learning_task(
 ) -> Task:
     """Make the first pack of a topic from keywords, or continue with what it has learned."""
     lines = keyword_lines(file)
-    if config.words.answers is not None:
-        _check_answers(config.words.answers)
     _refuse_name_of_pack(config, folder.pack)
     if jobdir:
         journal_kind(config).check(Path(jobdir), identity_of(config))  # before its topic is written
@@ -81,6 +107,7 @@ def _learning_task(
     )
     return LearningTask(
         **vars(task) | {"pack": folder.pack},
+        folder=folder.path,
         name=str(config.topic),
         keywords=lines,
         answers=config.words.answers,
@@ -90,16 +117,19 @@ def _learning_task(
 
 
 def topic_folder(output: Path, jobdir: str | None) -> TopicFolder:
-    """Return the folder of the topic of a crawl from keywords."""
+    """Return the folder of a topic that learns."""
     return TopicFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
 
 
-def new_folder(config: Config, output: Path, jobdir: str | None) -> Path | None:
+def new_folder(output: Path, jobdir: str | None) -> Path | None:
     """Return the folder that a crawl makes for its topic; None if it exists, or is in a job."""
-    if config.words.file is None or jobdir:
-        return None
     path = topic_folder(output, jobdir).path
-    return None if path.exists() else path
+    return None if jobdir or path.exists() else path
+
+
+def learns(config: Config, output: Path, jobdir: str | None) -> bool:
+    """Return whether the topic learns: from keywords, or from answers about its pages."""
+    return config.words.file is not None or topic_folder(output, jobdir).pack.is_dir()
 
 
 def remove_unused(folder: Path, crawl: Crawl) -> None:

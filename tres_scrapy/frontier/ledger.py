@@ -80,17 +80,14 @@ class DomainLedger:
         self.links = IntegerSet()  # links between domains as (from << 32) + to
         self._records = Table(_RECORD)
         self._changed = set[int]()  # domains whose features are to be computed again
-        self._budgets = {
-            registrable_domain(name, private=limits.psl_private): most
-            for name, most in limits.budgets
-        }
+        self._budgets = {registrable_domain(name): most for name, most in limits.budgets}
 
     def __len__(self) -> int:
         return len(self.names)
 
     def id_of_host(self, host: str) -> int:
         """Return the number of a host's registrable domain; a new domain gets the next number."""
-        return self.id_of(registrable_domain(host, private=self.limits.psl_private))
+        return self.id_of(registrable_domain(host))
 
     def id_of(self, domain: str) -> int:
         """Return the number of a registrable domain; a new domain gets the next number."""

@@ -10,7 +10,6 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import identifier, one_of, seeds, whole
 from tres_scrapy.crawl.registry import POLICIES, kind_of
 from tres_scrapy.lab.condition import TOPIC
-from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.result import Run, make_grid
 from tres_scrapy.url.message import TresError, plainly
 
@@ -34,7 +33,7 @@ def grid_of(
     """Return the runs that the options ask for; raise TresError if an option is not valid."""
     chosen = _each(policies)
     if not chosen or ALL in chosen:
-        chosen = [name for name in POLICIES if _fits(name, web)]
+        chosen = list(POLICIES)
     caps = [value_of("--max", text, Cap.parse) for text in _each(max or ["none", "10"])]
     numbers = seeds or (["1"] if starts else ["1", "2", "3"])
     return make_grid(
@@ -77,11 +76,6 @@ def _policy(text: str) -> str:
         kind_of(text)
         return text
     return one_of(*POLICIES)(text)
-
-
-def _fits(policy: str, web: str) -> bool:
-    """Return whether a policy can crawl a web: the synthetic web has no graph that is known."""
-    return web != "synthetic" or POLICIES[policy].prepare is not with_graph
 
 
 def _each(texts: Sequence[str]) -> list[str]:

@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from sys import intern
+from typing import Final
 
 import numpy as np
+from scrapy.http import Headers, HtmlResponse
+from scrapy.responsetypes import responsetypes
 
 from tres_scrapy.agent.policy_inputs import Kind
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
-from tres_scrapy.lab.webs.graph import read_answer
 from tres_scrapy.lab.webs.web import Answer, Web
 from tres_scrapy.links.code import Wordbook
 from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.kind import is_soft_404
-from tres_scrapy.page.text import Page
+from tres_scrapy.page.language import decoded, encoding_of
+from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.judge import cues_of
 from tres_scrapy.topic.pack import Judged, Pack
 
 MOST_KEPT = 150_000  # pages, some 10 KB each
+REDIRECTS: Final = (301, 302, 303, 307, 308)
+OK: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +118,27 @@ def _bare(page: Page) -> Page:
 def _kept_once(texts: Iterable[str]) -> tuple[str, ...]:
     """Return interned texts: equal texts on many pages share one copy."""
     return tuple(map(intern, texts))
+
+
+def read_answer(
+    url: str, answer: Answer, limits: ReadingLimits, *, contexts: bool = False, places: bool = False
+) -> Page | Failure | str:
+    """Read an answer as a crawl does: a page, why there is none, or the target of a redirect."""
+    headers = Headers(dict(answer.headers))
+    if answer.status in REDIRECTS and "Location" in headers:
+        return (headers["Location"] or b"").decode("latin-1")
+    if answer.status != OK:
+        return Failure.of_status(answer.status)
+    cls = responsetypes.from_args(headers=headers, url=url, body=answer.body)
+    if not issubclass(cls, HtmlResponse):
+        return NOT_HTML
+    encoding = encoding_of(answer.body, (headers.get("Content-Type") or b"").decode("latin-1"))
+    return read_page(
+        decoded(answer.body, encoding, limits.html),
+        url,
+        limits,
+        contexts=contexts,
+        places=places,
+        language=False,
+        robots=[each.decode("latin-1") for each in headers.getlist("X-Robots-Tag")],
+    )

@@ -25,9 +25,8 @@ from tres_scrapy.crawl.failure import (
 )
 from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.lab.library import Fetched, Library
+from tres_scrapy.lab.library import OK, Fetched, Library
 from tres_scrapy.lab.result import Result, Run
-from tres_scrapy.lab.webs.graph import OK
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import Count
 from tres_scrapy.page.robots import EVERYONE, own_rules, product_token

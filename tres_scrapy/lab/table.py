@@ -15,7 +15,7 @@ from tres_scrapy.lab.result import Result
 
 TRES: Final = "tres"
 ORACLE: Final = "oracle"
-LOOKAHEAD: Final = "lookahead"
+LOOKAHEAD: Final = "rivals:LOOKAHEAD"  # of benchmarks/
 CEILINGS: Final = (ORACLE, LOOKAHEAD)  # they know the labels of the web
 NAMES: Final = {
     "tres": "TRES",
@@ -24,7 +24,7 @@ NAMES: Final = {
     "best_first": "Best-First",
     "breadth_first": "Breadth-First",
     "oracle": "Oracle",
-    "lookahead": "Lookahead",
+    LOOKAHEAD: "Lookahead",
 }  # as in the papers
 COUNTS: Final = (100, 200, 400)  # fetches after which the relevant pages are counted
 

@@ -21,8 +21,15 @@ from scrapy.utils.httpobj import urlparse_cached
 from tres_scrapy.config.config import Config
 from tres_scrapy.downloader.request import RIGHTS
 from tres_scrapy.page.robots import US
-from tres_scrapy.rights.directive import HEADERS, header_signals
-from tres_scrapy.rights.signal import CONTENT_USAGE, NONE, TDM_RESERVATION, Signal, reserved_uses
+from tres_scrapy.rights.signal import (
+    CONTENT_USAGE,
+    HEADERS,
+    NONE,
+    TDM_RESERVATION,
+    Signal,
+    header_signals,
+    reserved_uses,
+)
 from tres_scrapy.rights.site import NO_RULES, TDM_FILE, SiteRules
 from tres_scrapy.topic.pack import Judged
 

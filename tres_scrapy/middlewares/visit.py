@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import time
 from typing import Self
 
 from scrapy import Request
@@ -11,7 +12,6 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.downloader.delay import HeldError
 from tres_scrapy.downloader.request import FOR_SAMPLE, LEASE
-from tres_scrapy.extensions.open_site import OpenSites
 from tres_scrapy.extensions.session import CrawlSession
 
 
@@ -23,20 +23,22 @@ class VisitMiddleware:
     requests are counted only.
     """
 
-    def __init__(self, sites: OpenSites, *, holds: bool) -> None:
-        self._sites = sites
-        self._holds = holds  # else a project's own spider sends what it likes
+    def __init__(self, session: CrawlSession) -> None:
+        self._sites, self._job = session.sites, session.job
+        self._holds = session.follows_all  # else a project's own spider sends what it likes
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         session = crawler.get_extension(CrawlSession)
         if session is None or not session.sites.is_limited:
             raise NotConfigured
-        return cls(session.sites, holds=session.follows_all)
+        return cls(session)
 
     def process_request(self, request: Request) -> None:
         host = urlparse_cached(request).hostname or ""
         is_sample = LEASE in request.meta or request.meta.get(FOR_SAMPLE, False)
-        if is_sample and self._holds and self._sites.is_closed(host):
+        if is_sample and self._holds and self._sites.is_closed(host, time()):
             raise HeldError(host, 0.0)  # until its site opens
-        self._sites.note(host)
+        visit = self._sites.note(host, time())  # saved before the request is sent
+        if visit is not None and self._job is not None:
+            self._job.note_visit(visit)

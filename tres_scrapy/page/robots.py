@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tres_scrapy.page.language import UTF_8, declared_encoding, decoded, is_utf_8
-from tres_scrapy.rights.directive import EVERY, said_to_us
+from tres_scrapy.rights.signal import EVERY, said_to_us
 from tres_scrapy.rights.site import RULE as USAGE
 from tres_scrapy.url.canonical import MAX_URL_LENGTH
 

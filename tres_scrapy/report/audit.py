@@ -10,7 +10,7 @@ were not drawn follow by chance. In simulations the intervals hold in 95 of 100 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -58,7 +58,8 @@ class Ranked(NamedTuple):
 class Audit:
     """What was drawn of a run, and the answers: whether each page is relevant, by row.
 
-    `sizes` [4] are the pages of each stratum; `output` identifies the output that was audited.
+    `sizes` [4] are the pages of each stratum; `output` is the identity of the output audited,
+    `fetched` that of the pages that the crawl found relevant when it fetched them.
     """
 
     output: str
@@ -66,10 +67,16 @@ class Audit:
     drawn: list[Drawn]
     seed: int
     answers: dict[int, bool] = field(default_factory=dict)
+    fetched: str = ""
 
     @classmethod
     def draw(
-        cls, pages: Sequence[Ranked], count: int, seed: int, before: Sequence[Drawn] = ()
+        cls,
+        pages: Sequence[Ranked],
+        count: int,
+        seed: int,
+        before: Sequence[Drawn] = (),
+        fetched: str = "",
     ) -> Self:
         """Draw `count` pages of a run by chance; fewer if it has no more.
 
@@ -83,7 +90,9 @@ class Audit:
             drawn += [(row, number) for row in random.permutation(others)[:more].tolist()]
         order = random.permutation(len(drawn)).tolist()  # the place of a page says nothing
         sizes = [len(rows) for rows in strata]
-        return cls(identity_of(pages), sizes, [*before, *(drawn[i] for i in order)], seed)
+        output = identity_of(page.row for page in pages if page.relevant)
+        drawn = [*before, *(drawn[i] for i in order)]
+        return cls(output, sizes, drawn, seed, fetched=fetched)
 
     @classmethod
     def read(cls, record: Path) -> Self | None:
@@ -94,7 +103,8 @@ class Audit:
             answers = {int(row): bool(answer) for row, answer in found["answers"].items()}
             drawn = [(int(row), int(stratum)) for row, stratum in found["drawn"]]
             sizes = [int(size) for size in found["sizes"]]
-            return cls(str(found["output"]), sizes, drawn, int(found["seed"]), answers)
+            fetched = str(found.get("fetched", ""))
+            return cls(str(found["output"]), sizes, drawn, int(found["seed"]), answers, fetched)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -104,6 +114,10 @@ class Audit:
         """Write the audit beside the record of its run."""
         with whole_file(audit_path(record)) as file:
             file.write(json.dumps(asdict(self)).encode())
+
+    def is_of_output(self, other: Audit) -> bool:
+        """Return whether another audit of the run is of the same output."""
+        return (self.output, self.fetched) == (other.output, other.fetched)
 
     @property
     def left(self) -> list[int]:
@@ -156,9 +170,9 @@ def audit_path(record: Path) -> Path:
     return record.with_suffix(ENDING)
 
 
-def identity_of(pages: Sequence[Ranked]) -> str:
-    """Return what tells an output from others of the same run."""
-    rows = np.array([page.row for page in pages if page.relevant], dtype=np.int64)
+def identity_of(output: Iterable[int]) -> str:
+    """Return what tells an output, the rows of its pages, from others of the same run."""
+    rows = np.fromiter(output, dtype=np.int64)
     return blake2b(np.sort(rows).tobytes(), digest_size=8).hexdigest()
 
 
@@ -193,12 +207,12 @@ def _share(value: float, draws: NDArray[np.float64]) -> Share:
     return Share(float(value), min(low, float(value)), max(high, float(value)))
 
 
-def checked(audit: Audit | None, output: str | None = None) -> str:
+def checked(audit: Audit | None, *, is_same: bool = True) -> str:
     """Return how far the output of a run was checked, as the end of a sentence.
 
-    `output` is the identity of the output of now, if it was written again after the crawl.
+    `is_same` is whether the audit is of the output of now.
     """
-    if audit is not None and audit.output != (output or audit.output):
+    if audit is not None and not is_same:
         return "judged relevant by the crawl itself (not checked since the output has changed)"
     precision = None if audit is None else audit.precision()
     if audit is None or precision is None:

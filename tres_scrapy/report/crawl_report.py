@@ -11,7 +11,7 @@ from typing import Final
 
 from tres_scrapy.crawl.crawl import DATA
 from tres_scrapy.page.wall import WALLS
-from tres_scrapy.report.audit import Audit, checked
+from tres_scrapy.report.audit import Audit, checked, identity_of
 from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.learned_chart import PREFIX
@@ -136,8 +136,19 @@ def _verdict(record: Record, meta: dict[str, str]) -> str:
         f"{found:,} of {last.pages:,} {plural(last.pages, 'page')}, "
         f"{_percent(found / last.pages)}, {'is' if found == 1 else 'are'} relevant to "
         f"{meta.get('topic', 'the topic')}, on {domains:,} {plural(domains, 'domain')}: "
-        f"{checked(Audit.read(record.path), final.get('identity'))}."
+        f"{_checked(record, final.get('identity'))}."
     )
+
+
+def _checked(record: Record, identity: str | None) -> str:
+    """Return how far the output was checked; it has an identity if the last model wrote it."""
+    audit = Audit.read(record.path)
+    if audit is None:
+        return checked(None)
+    fetched = identity_of(page.row for page in record.pages())
+    is_same = audit.output == (identity or audit.output) and audit.fetched == fetched  # not resumed
+    is_same &= {row for row, _ in audit.drawn} <= {page.row for page in record.pages(0.0)}
+    return checked(audit, is_same=is_same)
 
 
 def _by_web(record: Record) -> str:

@@ -179,27 +179,26 @@ def _waiting(record: Record, url: str) -> Iterator[str]:
 def _of_domain(record: Record, url: str) -> Iterator[str]:
     """Yield what kept the crawl from its domain: MAX, its hours, or fetches that failed."""
     settings = record.settings()
-    private = settings.get("TRES_PSL_PRIVATE") != "False"
-    domain = domain_of(url, private=private)
+    domain = domain_of(url)
     outcomes = record.outcomes(domain)
     pages = outcomes.pop(PAGE, 0)
     cap = settings.get("TRES_MAX_PER_DOMAIN", "").rpartition("_")[2]
     if cap.isdigit() and pages >= int(cap):
         yield f"{domain} has had its {pages} {plural(pages, 'page')} (max_per_domain)"
-    yield from _of_site(record, domain, private=private)
+    yield from _of_site(record, domain)
     if outcomes:
         kinds = ", ".join(f"{kind} {count}" for kind, count in outcomes.items())
         yield f"fetches of {domain} that failed: {kinds}"
 
 
-def _of_site(record: Record, domain: str, *, private: bool) -> Iterator[str]:
+def _of_site(record: Record, domain: str) -> Iterator[str]:
     """Yield when a site is crawled and how many requests it gets a day, if that is limited."""
     settings, meta = record.settings(), record.meta()
     with reading(record.path):
         rules = [*map(SiteRule.parse, filter(None, settings.get(RULES, "").split(", ")))]
         own = SiteRule(domain)
         for rule in rules:
-            own = rule if domain_of(f"http://{rule.site}/", private=private) == domain else own
+            own = rule if domain_of(f"http://{rule.site}/") == domain else own
         hours = own.hours or Hours.parse(settings.get("TRES_CRAWL_BETWEEN", ALWAYS))
         most = own.per_day or int(settings.get("TRES_MAX_PER_DAY", NO_LIMIT))
         day, requests = map(int, meta.get(f"{REQUESTS}{domain}", "0 0").split(" "))

@@ -17,8 +17,7 @@ from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.admission import Refusal, Scope
 from tres_scrapy.frontier.feature import FEATURES, LINK
-from tres_scrapy.frontier.split import Split
-from tres_scrapy.frontier.tree import Rule
+from tres_scrapy.frontier.tree import Rule, Split
 from tres_scrapy.run.page_text import StoredText, rights_in
 from tres_scrapy.run.reason import RuleBook, phrase_of, sentence
 from tres_scrapy.run.run_file import (
@@ -192,6 +191,10 @@ class Record:
         found = self._read("SELECT topic, value FROM score WHERE row = ? ORDER BY topic", page.row)
         return {str(topic): float(value) for topic, value in found}
 
+    def trained(self, page: Fetch) -> float:
+        """Return P(relevant) of a page by the trained packs, without what answers corrected."""
+        return max(self.scores(page).values(), default=page.probability or 0.0)
+
     def relevant_steps(self) -> dict[str, list[int]]:
         """Return the steps of the relevant pages of each topic, {} if the crawl has one topic."""
         query = "SELECT topic, step, value >= ? AND relevant FROM score JOIN page USING (row) "
@@ -200,7 +203,7 @@ class Record:
             f"{query} ORDER BY topic, step", MOVED_THRESHOLD
         ):
             found.setdefault(str(topic), []).extend([int(step)] if is_relevant else [])
-        return found
+        return found if len(found) > 1 else {}  # one: what answers corrected
 
     def rivals(self, step: int) -> list[Rival]:
         """Return the rivals of the fetch at a step; only recent fetches keep their rivals."""

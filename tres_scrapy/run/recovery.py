@@ -24,9 +24,8 @@ from tres_scrapy.frontier.recovery import (
     restore_redirect,
     restore_samples,
 )
-from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.store import REVISED, SAVED, Eligibility, SampleStore, State
-from tres_scrapy.frontier.tree import Rule
+from tres_scrapy.frontier.tree import Rule, Split
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run.database import Database
 from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN, Forgotten

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from tres_scrapy.agent.link_learner import LinkLearner
 from tres_scrapy.agent.policy import Policy
 from tres_scrapy.frontier.feature import FEATURES, TABLE
-from tres_scrapy.frontier.split import Split
-from tres_scrapy.frontier.tree import Rule, TreeFrontier
+from tres_scrapy.frontier.tree import Rule, Split, TreeFrontier
 from tres_scrapy.links.code import BITS, CODES, GROUP_SIZE, CueGroup, Names
 from tres_scrapy.run.page_row import FETCHED
 from tres_scrapy.run.reason import FAINTEST, FEATURE, fact_name, known_name

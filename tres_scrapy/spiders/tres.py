@@ -63,7 +63,7 @@ class TresSpider(Spider):
             return
         session = self.session
         decision = session.crawl.decision_of(response.meta[LEASE])
-        more: dict[str, Any] = {"scores": dict(judged.scores)} if judged.scores else {}
+        more: dict[str, Any] = {"scores": dict(judged.scores)} if len(judged.scores) > 1 else {}
         if self._item is None:
             fields = Config.of(self.settings).output.fields
             self._item = item_class((*fields, *more))
@@ -82,7 +82,7 @@ class TresSpider(Spider):
             fetched_at=datetime.now(UTC).isoformat(),
             status=response.status,
             why=session.reasons.why(decision),
-            domain=domain_of(response.url, private=session.crawl.store.ledger.limits.psl_private),
+            domain=domain_of(response.url),
             rendered=RENDERED in response.flags,
             content_type=judged.page.content_type,
             rights=as_items(judged.page.rights),

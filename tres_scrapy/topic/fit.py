@@ -102,7 +102,7 @@ def fit_logistic(
         costs = np.logaddexp(0, logits) - targets * logits
         slopes = weights * (sigmoid(logits) - targets)
         gradient = np.append(narrow.turned(slopes) + inner / strength, slopes.sum())
-        return float(weights @ costs + inner @ inner / (2 * strength)), gradient
+        return float(weights @ costs + _dot(inner, inner) / (2 * strength)), gradient
 
     at = np.zeros(len(used) + 1) if start is None else np.append(start[0][used], start[1])
     at = _minimum(loss, at)
@@ -120,7 +120,7 @@ def _minimum(loss: Callable[[Numbers], tuple[float, Numbers]], at: Numbers) -> N
             break
         way = _direction(slope, past)
         size = 1.0 if past else min(1.0, 1 / float(np.abs(slope).sum()))
-        down = float(way @ slope)
+        down = _dot(way, slope)
         for _ in range(HALVINGS):
             lower, turned = loss(at + size * way)
             if lower <= value + DESCENT * size * down:
@@ -128,7 +128,7 @@ def _minimum(loss: Callable[[Numbers], tuple[float, Numbers]], at: Numbers) -> N
             size /= 2
         else:  # as low as rounding allows
             break
-        if float(way @ (turned - slope)) > 0:
+        if _dot(way, turned - slope) > 0:
             past = [*past[1 - MEMORY :], (size * way, turned - slope)]
         at, value, slope = at + size * way, lower, turned
     return at
@@ -139,11 +139,16 @@ def _direction(slope: Numbers, past: Sequence[tuple[Numbers, Numbers]]) -> Numbe
     way = -slope
     shares = []
     for step, change in reversed(past):
-        shares.append(float(step @ way) / float(step @ change))
+        shares.append(_dot(step, way) / _dot(step, change))
         way = way - shares[-1] * change
     if past:
         step, change = past[-1]
-        way = way * (float(step @ change) / float(change @ change))
+        way = way * (_dot(step, change) / _dot(change, change))
     for (step, change), share in zip(past, reversed(shares), strict=True):
-        way = way + step * (share - float(change @ way) / float(step @ change))
+        way = way + step * (share - _dot(change, way) / _dot(step, change))
     return way
+
+
+def _dot(one: Numbers, other: Numbers) -> float:
+    """Return the inner product in this thread: BLAS waits for others, long on a busy machine."""
+    return float(np.einsum("i,i", one, other))

@@ -29,7 +29,7 @@ from tres_scrapy.links.code import Wordbook
 from tres_scrapy.page.kind import is_pdf
 from tres_scrapy.page.pdf_page import start_module
 from tres_scrapy.topic.judge import Source, judge_pages
-from tres_scrapy.topic.pack import Judged, OwnJudge, load_packs
+from tres_scrapy.topic.pack import Judged, OwnJudge, Pack, load_packs
 from tres_scrapy.url.message import TresError, plainly
 
 LONGEST_CHARACTER = 4  # bytes
@@ -89,10 +89,14 @@ class Task:
         `begin` receives the number of each page of a batch before it is read, and None at the end.
         Raise TresError if the pack cannot be read or the function of the user's own is not found.
         """
+        return partial(self.reader(begin), self.load_packs())
+
+    def load_packs(self) -> Pack:
+        """Return the pack of the topic, or those of several as one."""
         pack = load_packs(self.packs)
         if self.own_judge is not None:
             pack.judge_by(OwnJudge(self.own_judge))
-        return partial(self.reader(begin), pack)
+        return pack
 
     def reader(self, begin: Callable[[int | None], None]) -> Callable[..., list[Judged]]:
         """Return `judge_pages` with all arguments but the pack and the sources."""

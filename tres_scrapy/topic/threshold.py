@@ -1,9 +1,13 @@
 """Where relevant pages begin, and how many of the pages called relevant are.
 
-P(relevant) rises with the score of a page as a logistic curve. Where it is 0.5 and how steep it is
-are unknown: their joint distribution is computed on a grid, from the number of relevant pages that
-the keywords let expect, and from answers. An answered page has the score of a model that does not
-know it, so that it may be chosen in any way that depends on the score alone.
+The share of relevant pages rises with the score as a logistic curve. Where it is 0.5 and how steep
+it is are unknown: their joint distribution is computed on a grid, from the number of relevant pages
+that the keywords let expect, and from answers. An answered page has the score of a model that does
+not know it, so that it may be chosen in any way that depends on the score alone.
+
+Without answers the threshold is where that share is expected to be 0.5. With answers it is where
+the output has the highest expected F1: where scores tell relevant pages badly from others, fewer
+than half of the pages at the threshold are relevant.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ STEEPNESS: Final = 2.5  # middle of the slope before answers
 STEEPNESS_DOUBT: Final = 0.7  # deviation of its logarithm
 NEGLIGIBLE: Final = 1e-3  # odds of a curve against the best one
 TINY: Final = 1e-12
+LEAST_SHARE: Final = 0.3  # of relevant pages at the threshold
 TAIL: Final = 0.1  # outside each end of an interval, which holds four of five cases
 
 
@@ -43,9 +48,9 @@ class Share(NamedTuple):
 
 
 class Threshold(NamedTuple):
-    """The curve of P(relevant), and what it says of the pages called relevant."""
+    """Where relevant pages begin, and what is known of the pages called relevant."""
 
-    place: float  # score at which P(relevant) is 0.5
+    place: float  # the score
     slope: float
     precision: Share
     recall: Share
@@ -78,13 +83,28 @@ def find_threshold(
     weight /= weight.sum()
     place = float((weight * places).sum())
     slope = float(np.exp((weight * np.log(slopes)).sum()))
-    called = scores >= place
     likely = weight > weight.max() * NEGLIGIBLE
     at, steep = (np.broadcast_to(each, weight.shape)[likely] for each in (places, slopes))
-    p = sigmoid(steep[:, None] * (scores - at[:, None])) + TINY  # [curves, n]
+    weight = weight[likely]
+    p = sigmoid(steep[:, None] * (ordered - at[:, None])) + TINY  # [curves, n]
+    if len(labels):
+        place = _best_place(ordered, p, weight, float(ordered[0]) + unit)
+    called = ordered >= place
     found = p @ called
-    precision = _share(found / max(1, int(called.sum())), weight[likely])
-    return Threshold(place, slope, precision, _share(found / p.sum(axis=1), weight[likely]))
+    precision = _share(found / max(1, int(called.sum())), weight)
+    return Threshold(place, slope, precision, _share(found / p.sum(axis=1), weight))
+
+
+def _best_place(ordered: Numbers, p: Numbers, weight: Numbers, above: float) -> float:
+    """Return the score from which on F1 is expected to be highest, `above` if hardly a page is so.
+
+    `ordered` [n] are the scores, the best first; `p` [curves, n] how likely each is relevant.
+    """
+    found = p.cumsum(axis=1)
+    f1 = weight @ (2 * found / (np.arange(1, len(ordered) + 1) + found[:, -1:]))
+    f1[weight @ p < LEAST_SHARE * weight.sum()] = 0.0
+    last = int(np.argmax(f1))
+    return float(ordered[last : last + 2].mean()) if f1[last] else above
 
 
 def _share(values: Numbers, weight: Numbers) -> Share:

@@ -62,7 +62,7 @@ class TopicFolder:
             yield alone
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> Iterator[bool]:
         """Hold the topic for this process alone; raise TresError if another crawl has it.
 
         The judging process of a killed crawl may need some time to end.
@@ -73,7 +73,7 @@ class TopicFolder:
                     f"the topic in {str(self.path)!r} is in use by another crawl: wait for its "
                     "end, or give another output or JOBDIR"
                 )
-            yield
+            yield alone
 
     def write_pack(
         self, name: str, keywords: KeywordSet, near: Iterable[str], fit: TopicFit

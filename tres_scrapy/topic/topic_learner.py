@@ -1,28 +1,24 @@
 """A topic that learns from the pages of a crawl while the crawl runs (see keyword_topic.py).
 
+It starts from keywords, or from a trained pack, which answers then correct.
+
 All that is learned lies in the topic's folder: a process that ends, or a crawl that is killed,
 continues with the same model and the same pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tres_scrapy.page.copies import SKETCH
 from tres_scrapy.page.text import Page
-from tres_scrapy.topic.judge import Source
-from tres_scrapy.topic.judge_process import Task
+from tres_scrapy.topic.corrected_pack import CorrectedPack
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, TopicFit
-from tres_scrapy.topic.pack import Judged, Pack, text_of
+from tres_scrapy.topic.pack import Pack, text_of
 from tres_scrapy.topic.question import Question, change, questions
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.topic_folder import TopicFolder, read_answers
@@ -63,6 +59,17 @@ def _is_made_from(pack: Pack, keywords: KeywordSet) -> bool:
     return given == (set(keywords.words), set(keywords.phrases))
 
 
+def begin_topic(folder: TopicFolder, name: str, pack: Pack) -> None:
+    """Write the first model of a trained pack in its folder: nothing corrects it."""
+    folder.write_state({})
+    folder.write_pack(name, keywords_of(pack), (), TopicFit.uncorrected())
+
+
+def keywords_of(pack: Pack) -> KeywordSet:
+    """Return the keywords that a pack was made from."""
+    return KeywordSet(pack.given, pack.keywords.phrases)
+
+
 def learn_answers(folder: TopicFolder, then: Sequence[str] = ()) -> Sequence[str]:
     """Learn the answers of a topic whose crawl has ended, and propose other pages.
 
@@ -73,7 +80,7 @@ def learn_answers(folder: TopicFolder, then: Sequence[str] = ()) -> Sequence[str
         if not alone:
             return [RUNS]
         pack, state = Pack.load(folder.pack), folder.read_state()
-        keywords = KeywordSet(pack.given, pack.keywords.phrases)
+        keywords = keywords_of(pack)
         file = Path(state["file"]) if state.get("file") else None
         _check_file(file, state.get("answers", {}), read_answers(folder.answers))
         seed = state.get("seed", 0)
@@ -84,7 +91,10 @@ def learn_answers(folder: TopicFolder, then: Sequence[str] = ()) -> Sequence[str
 
 
 class TopicLearner:
-    """Keeps the words of judged pages, and fits the topic again when enough of them are new."""
+    """Keeps the words of judged pages, and fits the topic again when enough of them are new.
+
+    `trained` is the pack that answers correct, None for a topic from keywords.
+    """
 
     def __init__(
         self,
@@ -95,15 +105,16 @@ class TopicLearner:
         answers: Path | None = None,
         seed: int = 0,
         models: Path | None = None,
+        trained: Pack | None = None,
     ) -> None:
         self.folder = TopicFolder(path)
         self._name = name
+        self._trained = trained
         # of two answers about a page, that of the last file counts
         self._named = answers
         self._files = [*([answers] if answers else []), self.folder.answers]
         self._origin = {"file": str(answers.resolve()) if answers else "", "seed": seed}
         self._salt = str(seed).encode()
-        self._load()
         self._topic = KeywordTopic.in_english(keywords, models)
         self._near = self._topic.near(NEAR)
         pages = self.folder.read_pages(repair=True)
@@ -114,6 +125,7 @@ class TopicLearner:
         self._seen = max((number for number, _ in self._kept.values()), default=0)
         self._next: int = state.get("next", 1)
         self.known_answers: dict[str, bool] = state.get("answers", {})  # to the model
+        self._load(is_corrected=bool(state.get("pulls")))
         self._notes: list[str] = []
         self._warned = False  # whether hardly any page is relevant, which was said
         self._stamps: list[int | None] = [None for _ in self._files]
@@ -126,27 +138,37 @@ class TopicLearner:
     @property
     def _fit(self) -> TopicFit:
         """The model of now."""
-        return TopicFit.of(self.pack)
+        return TopicFit.of(self._own)
 
     def take_notes(self) -> tuple[str, ...]:
         """Return what there is to say since the last call."""
         notes, self._notes = tuple(self._notes), []
         return notes
 
-    def keep(self, page: Page, fingerprint: bytes, *, is_seed: bool = False) -> None:
-        """Keep the words of a page; a copy, or a page with hardly a word, teaches nothing."""
+    def keep(
+        self,
+        page: Page,
+        fingerprint: bytes,
+        *,
+        is_seed: bool = False,
+        prior: float | None = None,
+    ) -> None:
+        """Keep the words of a page; a copy, or a page with hardly a word, teaches nothing.
+
+        `prior` is its log odds by the trained pack.
+        """
         mark = fingerprint[:SKETCH].hex()
         if mark in self._kept:
             return
         text = text_of(page)
         if len(text.words) < LEAST_WORDS:
-            if is_seed:
+            if is_seed and prior is None:
                 self._notes.append(
                     f"the seed {page.url} has no text: the topic starts from its keywords alone"
                 )
             return
         self._seen += 1
-        kept = PageWords(page.url, page.title, page.text[:LEAD], text.counts(), is_seed)
+        kept = PageWords(page.url, page.title, page.text[:LEAD], text.counts(), is_seed, prior)
         self._kept[mark] = self._seen, kept
         try:
             self.folder.add_page(self._seen, mark, kept)
@@ -192,21 +214,25 @@ class TopicLearner:
                 f"{printable(min(urls))}: not learned from"
             )
 
-    def _load(self) -> None:
-        """Load the pack; `model` names it: another model, another name."""
-        self.pack = Pack.load(self.folder.pack)
+    def _load(self, *, is_corrected: bool) -> None:
+        """Load the model; `model` names it, "" for a trained pack that nothing corrects."""
+        self._own = self.pack = Pack.load(self.folder.pack)
         self.model = sha256(self.folder.pack / TOPIC_FILE)
+        if self._trained is not None:
+            self.pack = CorrectedPack(self._trained, self._own) if is_corrected else self._trained
+            self.model = self.model if is_corrected else ""
 
     def _keep_fit(self, fit: TopicFit, *, changed: bool) -> None:
         before = self._fit
         self.folder.write_pack(self._name, self._topic.keywords, self._near, fit)
-        self._load()
+        self._load(is_corrected=bool(fit.pulls))
         is_first = not self.folder.read_state()
         summary = _summary(fit, self.known_answers, changed=changed, is_first=is_first)
         if changed:
             pages = [page for _, page in self._kept.values()]
             summary += f"; {change(before.judge(pages), self._fit.judge(pages))}"
-        self._notes.append(summary)
+        if changed or self.model:
+            self._notes.append(summary)
         self.folder.write_questions(self.questions(QUESTIONS))
         state = {"next": self._next, "answers": self.known_answers, "pulls": dict(fit.pulls)}
         self.folder.write_state(state | self._origin)
@@ -268,69 +294,3 @@ def _summary(fit: TopicFit, answers: dict[str, bool], *, changed: bool, is_first
         elif len(answers) >= SEVERAL:
             summary += "; all answers are yes: answer no for one page, to find the threshold"
     return summary
-
-
-@dataclass(frozen=True)
-class LearningTask(Task):
-    """A task whose `pack` lies in the folder of a topic that learns.
-
-    `keywords` are the lines of the keywords file; `answers` is the file of answers, if that is not
-    in the folder. `models` is the folder of the shipped packs: this process is killed at its end,
-    and would leave behind what it unpacks of a zipped egg.
-    """
-
-    name: str = ""
-    keywords: tuple[str, ...] = ()
-    answers: Path | None = None
-    seed: int = 0
-    models: Path | None = None
-
-    def load(
-        self, begin: Callable[[int | None], None] = lambda number: None
-    ) -> Callable[[Sequence[Source]], list[Judged]]:
-        """Return the function that judges and learns; raise TresError if the topic is in use."""
-        holding = ExitStack()
-        holding.enter_context(TopicFolder(self.pack.parent).held())
-        learner = TopicLearner(
-            self.pack.parent,
-            self.name,
-            KeywordSet.parse(self.keywords),
-            answers=self.answers,
-            seed=self.seed,
-            models=self.models,
-        )
-        return LearningJudge(self.reader(begin), learner, holding)
-
-
-class LearningJudge:
-    """Judges pages by the model of the moment; `learn` is called while no page waits."""
-
-    def __init__(
-        self, read: Callable[..., list[Judged]], learner: TopicLearner, holding: ExitStack
-    ) -> None:
-        self._read = read
-        self._learner = learner
-        self._holding = holding  # the topic, until this process ends
-        self.learn = learner.learn
-
-    def __call__(self, sources: Sequence[Source]) -> list[Judged]:
-        """Judge pages, and keep what the topic can learn from them."""
-        learner, judged = self._learner, self._read(self._learner.pack, sources)
-        for source, each in zip(sources, judged, strict=True):
-            if each.page.may_be_kept and not (each.is_missing or each.wall or each.is_broken):
-                learner.keep(each.page, each.mark, is_seed=source.is_seed)
-        judged = [
-            each._replace(model=learner.model, described=self._features(source.waiting))
-            for source, each in zip(sources, judged, strict=True)
-        ]
-        for place, source in enumerate(sources):
-            if not (source.is_sitemap or judged[place].is_broken):  # their notes are not shown
-                judged[place] = judged[place]._replace(notes=learner.take_notes())
-                break
-        return judged
-
-    def _features(self, links: Sequence[tuple[str, str]]) -> NDArray[np.float32] | None:
-        if not links:
-            return None
-        urls, anchors = zip(*links, strict=True)
-        return self._learner.pack.action_features(urls, anchors)

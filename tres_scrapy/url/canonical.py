@@ -73,14 +73,16 @@ def canonicalise(url: str) -> str | None:
     return canonical if len(canonical) <= MAX_URL_LENGTH else None
 
 
-_suffixes = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the bundled list only
+_suffixes = tldextract.TLDExtract(  # the bundled list only
+    suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True
+)
 
 
 @lru_cache(maxsize=1_000)  # each new host is looked up twice
-def registrable_domain(host: str, *, private: bool = True) -> str:
+def registrable_domain(host: str) -> str:
     """Return the registrable domain of `host`; an address or a single label is its own domain.
 
-    With `private`, so is each name below a private suffix of the list, such as `me.github.io`.
+    So is each name below a private suffix of the list, such as `me.github.io`.
     """
     host = host.removesuffix(".")
     if ":" in host or host[-1:].isdecimal():
@@ -88,7 +90,7 @@ def registrable_domain(host: str, *, private: bool = True) -> str:
             return str(ipaddress.ip_address(host.strip("[]")))
         except ValueError:
             pass
-    found = _suffixes(host, include_psl_private_domains=private)
+    found = _suffixes(host)
     if found.suffix == host:
         return host
     # The list's implicit rule "*": under an unlisted top-level domain, domains are registered
@@ -96,9 +98,9 @@ def registrable_domain(host: str, *, private: bool = True) -> str:
     return found.top_domain_under_public_suffix or ".".join(host.split(".")[-2:])
 
 
-def is_public_suffix(host: str, *, private: bool = True) -> bool:
+def is_public_suffix(host: str) -> bool:
     """Return whether domains are registered below `host`, such as edu or co.uk."""
-    return _suffixes(host, include_psl_private_domains=private).suffix == host
+    return _suffixes(host).suffix == host
 
 
 def has_known_suffix(host: str) -> bool:
@@ -106,6 +108,6 @@ def has_known_suffix(host: str) -> bool:
     return bool(_suffixes(host).suffix)
 
 
-def domain_of(url: str, *, private: bool = True) -> str:
+def domain_of(url: str) -> str:
     """Return the registrable domain of a URL."""
-    return registrable_domain(urlsplit(url).hostname or "", private=private)
+    return registrable_domain(urlsplit(url).hostname or "")

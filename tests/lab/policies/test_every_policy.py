@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judged import judged
 from rivals import RIVALS
-from rivals.inputs import SearchInputs
+from rivals.graph import Graph
+from rivals.inputs import GraphInputs, SearchInputs
 
 from tres_scrapy.agent.policy import Experience
 from tres_scrapy.config.learning import LearningOptions
@@ -23,7 +24,6 @@ from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.inputs import RivalInputs
-from tres_scrapy.lab.webs.graph import Graph
 
 HOSTS, PAGES_OF_HOST = 8, 8
 URLS = [f"http://h{host}.test/{number}" for host in range(HOSTS) for number in range(PAGES_OF_HOST)]
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow  # a crawl of each policy in each test
 
 
 @dataclass(frozen=True)
-class Inputs(SearchInputs, RivalInputs):
+class Inputs(SearchInputs, GraphInputs, RivalInputs):
     """The inputs of all policies."""
 
 

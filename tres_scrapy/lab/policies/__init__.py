@@ -1,4 +1,4 @@
-"""The simple crawlers that TRES is compared with (P 3.4), and those that know the labels."""
+"""The simple crawlers that TRES is compared with (P 3.4), and an oracle that knows the labels."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from tres_scrapy.lab.policies.baseline import (
     RandomPolicy,
     TreeRandomPolicy,
 )
-from tres_scrapy.lab.policies.inputs import with_graph, with_labels
-from tres_scrapy.lab.policies.lookahead import LookaheadPolicy
+from tres_scrapy.lab.policies.inputs import with_labels
 
 POLICIES: Final = {
     "tree_random": Kind(TreeRandomPolicy),
@@ -21,5 +20,4 @@ POLICIES: Final = {
     "best_first": Kind(BestFirstPolicy),
     "breadth_first": Kind(BreadthFirstPolicy, rewarded=False),
     "oracle": Kind(OraclePolicy, rewarded=False, prepare=with_labels),
-    "lookahead": Kind(LookaheadPolicy, rewarded=False, prepare=with_graph),
 }

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.typed import typed
-from tres_scrapy.lab.webs.graph import Graph, read_graph
 from tres_scrapy.lab.webs.server import open_web
-from tres_scrapy.lab.webs.web import FiniteWeb, Web
+from tres_scrapy.lab.webs.web import Web
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.url.message import TresError
 
@@ -21,37 +20,23 @@ Labels = Callable[[Sequence[str]], list[bool]]
 class RivalInputs(PolicyInputs):
     """The arguments of a policy that TRES is compared with.
 
-    `labels` returns the true label of each URL. `graph` holds the pages of an offline web and the
-    links between them.
+    `labels` returns the true label of each URL.
     """
 
     labels: Labels | None = None
-    graph: Graph | None = None
 
 
 def with_labels(
     setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
 ) -> RivalInputs:
     """Add the true labels; raise TresError if the crawl has no offline web."""
-    web = web or _open_web(config)
+    web = web or open_web_of(config)
     if web is None:
         raise TresError(f"it needs the labels of an offline web: add {typed('web', 'synthetic')}")
     return RivalInputs(**vars(setup), labels=web.labels)
 
 
-def with_graph(
-    setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
-) -> RivalInputs:
-    """Add the links; raise TresError if the crawl has no offline web, or one without an end."""
-    web = web or _open_web(config)
-    if not isinstance(web, FiniteWeb):
-        raise TresError(
-            f"it needs the links of an offline web: add {typed('web', 'recorded')} or "
-            f"{typed('web', 'corpus')}"
-        )
-    return RivalInputs(**vars(setup), graph=read_graph(web, config.reading))
-
-
-def _open_web(config: Config) -> Web | None:
+def open_web_of(config: Config) -> Web | None:
+    """Return the offline web of a crawl, None without one."""
     web, topic = config.web, str(config.topic)
     return open_web(web.kind, topic, web.seed, web.data, web.labels) if web.kind else None

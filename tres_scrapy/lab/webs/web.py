@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol, TextIO, runtime_checkable
@@ -59,15 +59,6 @@ class Web(Protocol):
 
     def labels(self, urls: Sequence[str]) -> list[bool]:
         """Return whether each URL, after redirects, is a relevant page."""
-
-
-@runtime_checkable
-class FiniteWeb(Web, Hashable, Protocol):
-    """A web whose pages are known."""
-
-    @property
-    def urls(self) -> Sequence[str]:
-        """The URLs that have an answer; other URLs may lead to the same pages."""
 
 
 @runtime_checkable

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 from urllib.parse import urljoin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scrapy.http import Headers, HtmlResponse
-from scrapy.responsetypes import responsetypes
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.crawl.failure import NOT_HTML, Failure
-from tres_scrapy.lab.webs.web import Answer, FiniteWeb
+from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.lab.library import read_answer
+from tres_scrapy.lab.webs.web import Web
 from tres_scrapy.page.kind import is_soft_404
-from tres_scrapy.page.language import decoded, encoding_of
-from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.url.canonical import canonicalise
 
 NO_PAGE: Final = -1
-REDIRECTS: Final = (301, 302, 303, 307, 308)
-OK: Final = 200
 HOPS: Final = 10  # most redirects of a crawl, REDIRECT_MAX_TIMES
 
 Numbers = NDArray[np.int64]
+
+
+@runtime_checkable
+class FiniteWeb(Web, Hashable, Protocol):
+    """A web whose pages are known."""
+
+    @property
+    def urls(self) -> Sequence[str]:
+        """The URLs that have an answer; other URLs may lead to the same pages."""
 
 
 class Graph:
@@ -122,27 +126,3 @@ class _Reader:
         self.pages[url] = len(self.pages)
         self.links.append(links)
         return links
-
-
-def read_answer(
-    url: str, answer: Answer, limits: ReadingLimits, *, contexts: bool = False, places: bool = False
-) -> Page | Failure | str:
-    """Read an answer as a crawl does: a page, why there is none, or the target of a redirect."""
-    headers = Headers(dict(answer.headers))
-    if answer.status in REDIRECTS and "Location" in headers:
-        return (headers["Location"] or b"").decode("latin-1")
-    if answer.status != OK:
-        return Failure.of_status(answer.status)
-    cls = responsetypes.from_args(headers=headers, url=url, body=answer.body)
-    if not issubclass(cls, HtmlResponse):
-        return NOT_HTML
-    encoding = encoding_of(answer.body, (headers.get("Content-Type") or b"").decode("latin-1"))
-    return read_page(
-        decoded(answer.body, encoding, limits.html),
-        url,
-        limits,
-        contexts=contexts,
-        places=places,
-        language=False,
-        robots=[each.decode("latin-1") for each in headers.getlist("X-Robots-Tag")],
-    )

@@ -6,6 +6,9 @@ from conftest import DATA
 from hypothesis import given
 from hypothesis import strategies as st
 from judged import judged
+from rivals.graph import Graph
+from rivals.inputs import GraphInputs
+from rivals.lookahead import LookaheadPolicy
 
 from tres_scrapy import settings
 from tres_scrapy.config.config import Config
@@ -18,10 +21,7 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.policies.inputs import RivalInputs
-from tres_scrapy.lab.policies.lookahead import LookaheadPolicy
 from tres_scrapy.lab.simulation import Simulation, World
-from tres_scrapy.lab.webs.graph import Graph
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.links.model import NO_PRIOR
 
@@ -48,7 +48,7 @@ class Trip:
         graph = Graph(list(map(url_of, names)), pairs, list(map(str.isupper, names)), known)
         self.links, self.aliases = links, aliases or {}
         self.store = SampleStore(DomainLedger(cap))
-        self.crawl = Crawl(self.store, LookaheadPolicy(self.store, RivalInputs(graph=graph)))
+        self.crawl = Crawl(self.store, LookaheadPolicy(self.store, GraphInputs(graph=graph)))
         self.missing = {*dead, *failing}
         seed = url_of("S" if "S" in links else "s")
         self.crawl.add_seeds(Outlinks([seed], [""], np.zeros((1, 3), dtype=np.float32)))
@@ -210,14 +210,14 @@ def leads(name, links, usable):
 
 def test_policy_needs_a_graph():
     with pytest.raises(ValueError, match=r"graph of an offline web"):
-        LookaheadPolicy(SampleStore(DomainLedger()), RivalInputs())
+        LookaheadPolicy(SampleStore(DomainLedger()), GraphInputs())
 
 
 @pytest.mark.parametrize("web", [None, SyntheticWeb("food")])
 def test_web_without_known_pages_is_refused(web):
     pack = type("Pack", (), {"given": (), "link_prior": NO_PRIOR})
-    with pytest.raises(ConfigError, match=r"lookahead: it needs the links .* web=recorded or"):
-        make_crawl(Config(topic="food", policy="lookahead"), pack, web)
+    with pytest.raises(ConfigError, match=r"LOOKAHEAD: it needs the links .* web=recorded or"):
+        make_crawl(Config(topic="food", policy="rivals:LOOKAHEAD"), pack, web)
 
 
 @pytest.mark.slow
@@ -227,9 +227,9 @@ def test_all_courses_of_a_real_web_are_found():
     web = WebOptions("recorded", data=UNIVERSITY, labels=labels)
     relevant = {}
     world = None
-    for policy in ("lookahead", "oracle"):
+    for policy in ("rivals:LOOKAHEAD", "oracle"):
         config = Config(topic="food", policy=policy, pages=200, seed=(HUB,), web=web)
         world = world or World(config, user_agent=settings.USER_AGENT)
         relevant[policy] = Simulation(world, config).run().relevant
-    assert relevant["lookahead"] == len(set(labels.read_text().split()))
-    assert relevant["oracle"] < 0.5 * relevant["lookahead"]
+    assert relevant["rivals:LOOKAHEAD"] == len(set(labels.read_text().split()))
+    assert relevant["oracle"] < 0.5 * relevant["rivals:LOOKAHEAD"]

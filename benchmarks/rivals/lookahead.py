@@ -13,13 +13,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from rivals.graph import NO_PAGE, Graph, Numbers
+from rivals.inputs import GraphInputs
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.lab.policies.baseline import QueuePolicy
-from tres_scrapy.lab.policies.inputs import RivalInputs
-from tres_scrapy.lab.webs.graph import NO_PAGE, Graph, Numbers
 from tres_scrapy.url.canonical import domain_of
 from tres_scrapy.url.message import TresError
 
@@ -34,10 +34,10 @@ class LookaheadPolicy(QueuePolicy):
     page come last, in the order in which they were found, and of these dead links.
     """
 
-    def __init__(self, store: SampleStore, setup: RivalInputs) -> None:
+    def __init__(self, store: SampleStore, setup: GraphInputs) -> None:
         super().__init__(store)
         if setup.graph is None:
-            raise TresError("policy 'lookahead' needs the graph of an offline web")
+            raise TresError("LOOKAHEAD needs the graph of an offline web")
         self._graph = setup.graph
         self._open = np.ones(len(self._graph), dtype=np.bool_)  # neither fetched nor being fetched
         self._rows: defaultdict[int, list[int]] = defaultdict(list)  # by page
@@ -140,8 +140,7 @@ class _Domains:
         self._numbers = np.full(len(graph), -1)  # by page
         self._pages: defaultdict[str, list[int]] = defaultdict(list)
         for page, url in enumerate(graph.urls):
-            domain = domain_of(url, private=self._ledger.limits.psl_private)
-            self._pages[domain].append(page)
+            self._pages[domain_of(url)].append(page)
 
     def full(self) -> NDArray[np.bool_]:
         """Return which pages [n] are on domains that take no more fetches."""

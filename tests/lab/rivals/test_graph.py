@@ -5,11 +5,11 @@ import pytest
 from conftest import DATA
 from hypothesis import given
 from hypothesis import strategies as st
+from rivals.graph import HOPS, NO_PAGE, Graph, read_graph
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.library import Library
-from tres_scrapy.lab.webs.graph import HOPS, NO_PAGE, Graph, read_graph
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.web import HTML, TEXT, Answer
 

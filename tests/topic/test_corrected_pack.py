@@ -1,0 +1,100 @@
+"""A trained pack that answers correct while the crawl runs."""
+
+import numpy as np
+import pytest
+from soup import FOOD
+from test_topic_learner import page
+
+from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.page.text import read_page
+from tres_scrapy.topic.corrected_pack import CorrectedPack, odds_of
+from tres_scrapy.topic.judge import Source
+from tres_scrapy.topic.learning_judge import LearningTask
+from tres_scrapy.topic.pack import load_packs
+from tres_scrapy.topic.shipped import packs
+from tres_scrapy.topic.topic_folder import TopicFolder, add_answers
+from tres_scrapy.topic.topic_learner import begin_topic
+
+WAITING = (("http://y.test/", "leek soup with bread"), ("http://z.test/", "football"))
+
+
+@pytest.fixture
+def task(tmp_path):
+    folder = tmp_path / "topic"
+    return LearningTask(packs()["food"], ReadingLimits(), folder=folder, name="food", asks=False)
+
+
+def sources(*numbers):
+    html = [page(number) for number in numbers]
+    return [
+        Source(f"<title>{each.title}</title><p>{each.text}</p>".encode(), each.url, waiting=WAITING)
+        for each in html
+    ]
+
+
+def told(task, answers):
+    task.folder.mkdir(exist_ok=True)
+    add_answers(TopicFolder(task.folder).answers, answers)
+
+
+def test_without_answers_the_pack_judges(task):
+    judge, plain = task.load(), load_packs(task.packs)
+    judge.learn()
+    (found,) = judge(sources(0)[:1])
+    assert found.probability == plain.judge([found.page])[0].probability
+    assert (found.model, found.described, found.scores) == ("", None, {})
+    assert not task.folder.exists()
+
+
+def test_answers_correct_pages_and_links_at_once(task):
+    judge = task.load()
+    judge(sources(*range(6)))
+    told(task, {"http://h6.test/": True})
+    judge.learn()
+    before = judge(sources(*range(8)))
+    told(task, dict.fromkeys((page(number).url for number in (0, 2, 4, 6)), False))
+    judge.learn()
+    after = judge(sources(*range(20, 28)))
+    assert min(each.probability for each in before[::2]) > 0.9
+    assert max(each.probability for each in after[::2]) < load_packs(task.packs).threshold
+    trained = load_packs(task.packs).judge([each.page for each in after])
+    assert [each.scores["food"] for each in after] == [each.probability for each in trained]
+    assert after[0].model != before[0].model
+    assert after[0].described[0, 2] < before[0].described[0, 2]
+    assert any("answers; by the answers" in note for note in after[0].notes)
+
+
+def test_killed_process_goes_on(task):
+    judge = task.load()
+    told(task, {"http://h0.test/": False})
+    judge.learn()
+    judge(sources(*range(12)))
+    judge.learn()
+    expected = judge(sources(14))[0].probability
+    judge._holding.close()  # as the end of its process
+    assert task.load()(sources(14))[0].probability == pytest.approx(expected)
+
+
+def test_damaged_folder_does_not_end_the_crawl(task):
+    judge = task.load()
+    told(task, {"http://h0.test/": False})
+    (task.folder / "state.json").write_text("{")
+    (task.folder / "pack").mkdir()
+    judge.learn()
+    notes = [each.notes for each in judge(sources(0, 1))]
+    assert notes[0][0].startswith("answers are not learned: ")
+    assert notes[1] == ()
+    judge.learn()
+    assert judge(sources(2))[0].notes == ()
+
+
+def test_threshold_of_the_pack_stays(task, tmp_path):
+    trained = load_packs(task.packs)
+    folder = TopicFolder(tmp_path)
+    begin_topic(folder, "food", trained)
+    corrected = CorrectedPack(trained, load_packs([folder.pack]))
+    pages = [read_page(FOOD.format(word), "http://a.test/") for word in ("leek", "tax")]
+    (one, other) = corrected.judge(pages)
+    moved = odds_of([one.probability, other.probability]) - odds_of(trained.threshold)
+    assert moved == pytest.approx(odds_of([*one.scores.values(), *other.scores.values()]), abs=1e-3)
+    assert np.isfinite(odds_of([0.0, 1.0])).all()
