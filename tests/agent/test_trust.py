@@ -138,7 +138,8 @@ def test_links_of_a_stale_and_greedy_body_are_beyond_its_trust(inlinks, stale):
     assert excess[:2].tolist() == [0, 0]
     earned = trust.earned(np.array([honest, door, inner, *rows]))
     assert earned[0] == 1
-    assert earned[1:] == pytest.approx(np.maximum(0, 1 - PRICE * excess[2:]))
+    assert earned[1:] == pytest.approx(np.maximum(0, 1 - PRICE * np.maximum(0, 2 * excess[2:] - 1)))
+    assert (earned[-1] == 0) == (inlinks and stale)
     later = add(store, inner, "http://newer.test/")  # since the last rating
     fetch(store, later[0], 0)
     later = add(store, later[0], "http://newest.test/")

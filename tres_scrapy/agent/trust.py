@@ -9,9 +9,9 @@ It is stale as far as its pages have hardly a new phrase or word (`page/copies.p
 As long as a body has less than FREE of the pages of a crawl, or its share of them is no more than
 CREDIT times its share of the trust, nothing happens. What a stale body takes beyond that costs its
 links up to PRICE times what they promise, so that others come first, if there are others. The
-pages that it has given lose as much of their rewards when links are learned again: so the links
-that lead to a farm teach what leads to the next. Stale domains of few pages count together, for a
-farm may have any number of them.
+pages of a body that takes more than twice its share lose rewards when links are learned again: so
+the links that lead to a farm teach what leads to the next. Stale domains of few pages count
+together, for a farm may have any number of them.
 """
 
 from __future__ import annotations
@@ -76,8 +76,12 @@ class Trust:
         return excess
 
     def earned(self, rows: Rows) -> NDArray[np.float32]:
-        """Return which share of their rewards samples [n] keep, in view of all pages so far."""
-        earned: NDArray[np.float32] = np.maximum(0, 1 - np.float32(PRICE) * self.excess(rows))
+        """Return which share of their rewards samples [n] keep, in view of all pages so far.
+
+        They lose some if more than half of the pages of their body are beyond its trust.
+        """
+        lost = PRICE * np.maximum(0, 2 * self.excess(rows) - 1)
+        earned: NDArray[np.float32] = np.maximum(0, 1 - lost)
         return earned
 
 
