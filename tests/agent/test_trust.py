@@ -7,6 +7,7 @@ from tres_scrapy.agent.trust import (
     CREDIT,
     CREDIT_TOGETHER,
     DAMPING,
+    ENOUGH,
     EXPECTED,
     FEW,
     FREE,
@@ -78,9 +79,10 @@ def test_excess_is_that_of_the_bodies_around(crawl):
     def inside(body):
         return np.flatnonzero(bodies.members(body)).tolist()
 
-    def beyond(domains, credit):
-        may = max(FREE, credit * trust[domains].sum())
-        return max(0, 1 - may / max(pages[domains].sum() / total, may))
+    def beyond(weights, credit):
+        may = max(FREE, credit * sum(trust[domain] * w for domain, w in weights.items()))
+        share = sum(pages[domain] * w for domain, w in weights.items()) / total
+        return max(0, 1 - may / max(share, may))
 
     def staleness(body):
         within = inside(body)
@@ -89,16 +91,31 @@ def test_excess_is_that_of_the_bodies_around(crawl):
         words = 1 - 3 * new[within].sum() / awaited if awaited >= EXPECTED else 0
         return max(0, phrases, words)
 
-    small = [
-        domain
+    small = {
+        domain: min(
+            1,
+            max([0, *(staleness(body) / ENOUGH for body in around(domain) if pages[body] <= FEW)]),
+        )
         for domain in range(DOMAINS)
-        if any(pages[body] <= FEW and staleness(body) > 0 for body in around(domain))
-    ]
+    }
     for domain, excess in enumerate(excess_of(said, bodies, pages).of_domains(bodies)):
-        most = beyond(small, CREDIT_TOGETHER) if domain in small else 0.0
+        most = beyond(small, CREDIT_TOGETHER) * small[domain]
         for body in around(domain):
-            most = max(most, beyond(inside(body), CREDIT) * staleness(body))
+            most = max(most, beyond(dict.fromkeys(inside(body), 1), CREDIT) * staleness(body))
         assert excess == pytest.approx(most)
+
+
+@pytest.mark.parametrize(("new", "lost"), [(34, 0), (33, 0), (30, 0.667), (0, 0.667)])
+def test_small_sites_lose_as_much_as_they_are_stale(new, lost):
+    count = 30  # the seed links to all others, one of which gave 15 of 100 pages
+    finders, links = np.full(count, 0), np.array([[0] * (count - 1), range(1, count)])
+    finders[0] = NO_PARENT
+    said = Said(*np.zeros((len(Said._fields), count)))
+    said.pages[:2], said.new[:2], said.expected[:2] = (85, 15), (85, new), (85, 100)
+    bodies = Bodies(finders, links, np.array([0]), few=0)
+    excess = excess_of(said, bodies, said.pages).of_domains(bodies)
+    assert excess[1] == pytest.approx(lost, abs=0.001)
+    assert excess[0] == 0
 
 
 def store_of(*urls, inlinks=True):

@@ -29,7 +29,8 @@ from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 FREE: Final = 0.05  # share of the pages
 CREDIT: Final = 40  # times its trust
 CREDIT_TOGETHER: Final = 3  # the same for the domains of few pages,
-FEW: Final = 20  # as many at most
+FEW: Final = 20  # as many at most,
+ENOUGH: Final = 0.1  # that are at least so stale: those that are less count in part
 PRICE: Final = 4.0  # Q counts later pages too, so 1 is not enough
 DAMPING: Final = 0.85  # share of its trust that a domain passes on
 EXPECTED: Final = 8  # new words: fewer may be missing by chance
@@ -89,12 +90,12 @@ class Excess(NamedTuple):
     """Which share of their pages is beyond what bodies [N] may have."""
 
     of_bodies: Shares
-    is_small: NDArray[np.bool_]  # stale domains of few pages [N],
+    small: Shares  # whether domains [N] of few pages are stale, 0 to 1,
     together: float  # and the share of their pages that is beyond
 
     def of_domains(self, bodies: Bodies) -> Shares:
         """Return the highest of the bodies that each domain [N] is in, and of small ones."""
-        return bodies.inherited(np.maximum(self.of_bodies, self.is_small * self.together))
+        return bodies.inherited(np.maximum(self.of_bodies, self.small * self.together))
 
 
 def excess_of(said: Said, bodies: Bodies, pages: NDArray[np.integer]) -> Excess:
@@ -104,11 +105,11 @@ def excess_of(said: Said, bodies: Bodies, pages: NDArray[np.integer]) -> Excess:
     total = max(int(pages.sum()), LEAST)
     staleness = np.where(is_seed, 0, staleness_of(Said(*map(bodies.sums, said))))
     shares = bodies.sums(pages) / total
-    is_small = bodies.inherited((said.pages <= FEW) & (staleness > 0))
-    share = np.array([pages[is_small].sum() / total])
-    together = _beyond(share, CREDIT_TOGETHER * trust[is_small].sum())
+    small = bodies.inherited(np.where(said.pages <= FEW, np.minimum(1, staleness / ENOUGH), 0))
+    share = np.array([(pages * small).sum() / total])
+    together = _beyond(share, CREDIT_TOGETHER * (trust * small).sum())
     of_bodies = _beyond(shares, CREDIT * bodies.sums(trust)) * staleness
-    return Excess(of_bodies, is_small, float(together[0]))
+    return Excess(of_bodies, small, float(together[0]))
 
 
 def staleness_of(bodies: Said) -> Shares:
