@@ -33,7 +33,7 @@ from twisted.internet import defer, task
 from twisted.internet.error import DNSLookupError
 
 MODELS = Path(__file__).parents[2] / "models"
-LONGEST = 20.0  # seconds of one crawl
+LONGEST = 60.0  # seconds of one crawl
 PATIENCE = 120.0  # of a slow spider
 COMMON = {
     "USER_AGENT": "ordinary",
