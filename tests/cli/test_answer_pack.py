@@ -1,6 +1,7 @@
 """Answers about the pages of a crawl with a trained pack, which correct what the pack says."""
 
 import json
+from contextlib import closing
 
 import pytest
 from judged import told
@@ -9,6 +10,7 @@ from soup import FOOD, OTHER, lines_of
 from test_answer import call, exported
 
 from tres_scrapy.report.record import Record
+from tres_scrapy.run.run_file import open_to_write
 from tres_scrapy.run.writer import Writer
 from tres_scrapy.topic.topic_folder import TopicFolder
 
@@ -69,6 +71,12 @@ def test_answers_correct_the_pack(poor, capsys):
     with Record(poor) as read:
         output = [read.find(row["url"]) for row in lines_of(poor.with_suffix(".jsonl"))]
     assert {page.final_url or page.url for page in output} == wanted
+
+
+def test_several_topics_are_corrected(poor, capsys):
+    with closing(open_to_write(poor)) as file:
+        file.execute("UPDATE meta SET value = 'food+sports' WHERE name = 'topic'")
+    assert "8 answers; by the answers, precision is" in answered(poor, capsys)
 
 
 def test_explanation_names_the_pack(poor, capsys):

@@ -1,5 +1,7 @@
 """A trained pack that answers correct while the crawl runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from soup import FOOD
@@ -73,6 +75,19 @@ def test_killed_process_goes_on(task):
     expected = judge(sources(14))[0].probability
     judge._holding.close()  # as the end of its process
     assert task.load()(sources(14))[0].probability == pytest.approx(expected)
+
+
+def test_answers_of_a_file_count_when_it_is_not_named_again(task, tmp_path):
+    file = tmp_path / "mine.txt"
+    add_answers(file, {"http://h0.test/": False})
+    judge = replace(task, asks=True, answers=file).load()
+    judge(sources(*range(12)))
+    judge.learn()
+    expected = judge(sources(14))[0].probability
+    judge._holding.close()
+    resumed = task.load()
+    resumed.learn()
+    assert resumed(sources(14))[0].probability == pytest.approx(expected)
 
 
 def test_damaged_folder_does_not_end_the_crawl(task):

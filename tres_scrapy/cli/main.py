@@ -15,7 +15,7 @@ from tres_scrapy.cli.diagnosis import diagnose, first_line
 MEANINGS: Final = {
     "crawl": "collect the pages of a topic, from a URL",
     "seeds": "rate seeds before a long crawl",
-    "answer": "say which pages of a crawl from keywords are relevant",
+    "answer": "say which pages of a crawl are relevant",
     "audit": "how much of a crawl's output is relevant, by pages drawn by chance",
     "explain": "why a crawl fetched a page",
     "export": "write the pages of a crawl, also irrelevant ones, as JSON lines, CSV, ...",

@@ -257,6 +257,9 @@ class Config(Options):
             raise ConfigError(
                 f"{typed('keywords')} learns a topic in one process: give a pack ({typed('topic')})"
             )
+        for name in ("answers", "answerer"):
+            if getattr(self.words, name) is not None:
+                raise ConfigError(f"{typed(name)}: a crawl in shards cannot be answered")
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -58,8 +58,8 @@ class OutputOptions:
     retract: bool = setting(
         flag,
         False,
-        "with `keywords`, send pipelines and feeds an item with `retracted` at the end for each "
-        "page that is not relevant any more",
+        "with `keywords` or answers, send pipelines and feeds an item with `retracted` at the end "
+        "for each page that is not relevant any more",
         see="formats.md",
     )
     warc: str = setting(

@@ -45,7 +45,8 @@ def topic_to_answer(record: Record, wanted: Collection[str] = ()) -> TopicFolder
     with folder.reserved() as alone:
         if not alone:  # the crawl runs, and learns from its pages itself
             return folder
-        answered = {*wanted, *read_answers(folder.answers)}
+        known = folder.read_state().get("answers", {})  # of a file that `answers` names too
+        answered = {*wanted, *known, *read_answers(folder.answers)}
         pages = _pages(record, answered)
         if not pages:
             raise TresError(f"{record.path}: no page with a text to ask about yet")
@@ -59,7 +60,7 @@ def topic_to_answer(record: Record, wanted: Collection[str] = ()) -> TopicFolder
 
 def _places(topic: str, models: Path | None) -> list[Path]:
     known = packs(models)
-    names = topic.replace(",", " ").split()
+    names = topic.split("+")
     if missing := [name for name in names if name not in known]:
         raise TresError(f"the pack {missing[0]!r} of the crawl is missing: put it back to answer")
     return [known[name] for name in names]

@@ -55,21 +55,25 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     if config.words.answers is not None:
         _check_answers(config.words.answers)
     if config.words.file is None:
-        return _corrected_task(task, config, folder)
+        return _corrected_task(task, config, folder, jobdir)
     return _learning_task(task, config, config.words.file, folder, jobdir)
 
 
-def _corrected_task(task: Task, config: Config, folder: TopicFolder) -> Task:
+def _corrected_task(task: Task, config: Config, folder: TopicFolder, jobdir: str | None) -> Task:
     """Return the task of a trained topic that answers correct."""
-    words, is_old = config.words, folder.pack.is_dir()
+    words = config.words
     given = words.answers, words.answerer, config.watch.dashboard
     if config.judges > 1 or config.shard.count:
         return task
-    if is_old and not Pack.load(folder.pack).prior_weight:
-        raise ConfigError(
-            f"{folder.path} holds what a crawl learned from keywords: give another "
-            f"{typed('output')} or JOBDIR"
-        )
+    _check_job(config, jobdir)
+    if folder.pack.is_dir():
+        old = Pack.load(folder.pack)
+        if not old.prior_weight or old.name != config.topic:
+            of = f"with topic {old.name!r}" if old.prior_weight else "from keywords"
+            raise ConfigError(
+                f"{folder.path} holds what a crawl {of} learned: give another {typed('output')} "
+                "or JOBDIR"
+            )
     return LearningTask(
         **vars(task),
         folder=folder.path,
@@ -87,8 +91,7 @@ def _learning_task(
     """Make the first pack of a topic from keywords, or continue with what it has learned."""
     lines = keyword_lines(file)
     _refuse_name_of_pack(config, folder.pack)
-    if jobdir:
-        journal_kind(config).check(Path(jobdir), identity_of(config))  # before its topic is written
+    _check_job(config, jobdir)
     try:
         keywords = KeywordSet.parse(lines)
         is_new, notes = open_topic(str(config.topic), keywords, folder.path)
@@ -114,6 +117,12 @@ def _learning_task(
         seed=config.random_seed,
         models=shipped_models(),
     )
+
+
+def _check_job(config: Config, jobdir: str | None) -> None:
+    """Raise TresError if a JOBDIR holds another crawl: this one would write its topic there."""
+    if jobdir:
+        journal_kind(config).check(Path(jobdir), identity_of(config))
 
 
 def topic_folder(output: Path, jobdir: str | None) -> TopicFolder:

@@ -25,9 +25,10 @@ class LearningTask(Task):
     """A task whose topic learns in a folder.
 
     `keywords` are the lines of the keywords file; there are none with a trained pack. Its pages are
-    kept and asked about from the first on if it `asks`, else from the first answer on. `answers` is
-    the file of answers, if that is not in the folder. `models` is the folder of the shipped packs:
-    this process is killed at its end, and would leave behind what it unpacks of a zipped egg.
+    kept and asked about from the first on if it `asks` or has learned before, else from the first
+    answer on. `answers` is the file of answers, if that is not in the folder. `models` is the
+    folder of the shipped packs: this process is killed at its end, and would leave behind what it
+    unpacks of a zipped egg.
     """
 
     folder: Path = Path()
@@ -44,8 +45,9 @@ class LearningTask(Task):
         """Return the function that judges and learns; raise TresError if the topic is in use."""
         trained = None if self.keywords else self.load_packs()
         judge = LearningJudge(self.reader(begin), self, trained)
-        if self.asks or judge.has_answers:
-            judge.hold(TopicFolder(self.folder).held())
+        topic = TopicFolder(self.folder)
+        if self.asks or judge.has_answers or topic.pack.is_dir():
+            judge.hold(topic.held())
         return judge
 
     def learner(self, trained: Pack | None) -> TopicLearner:

@@ -110,6 +110,9 @@ class TopicLearner:
         self.folder = TopicFolder(path)
         self._name = name
         self._trained = trained
+        state = self.folder.read_state()
+        if answers is None and state.get("file"):  # named before the crawl was resumed
+            answers = Path(state["file"])
         # of two answers about a page, that of the last file counts
         self._named = answers
         self._files = [*([answers] if answers else []), self.folder.answers]
@@ -119,7 +122,6 @@ class TopicLearner:
         self._near = self._topic.near(NEAR)
         pages = self.folder.read_pages(repair=True)
         self._kept = {mark: (number, page) for number, mark, page in pages}
-        state = self.folder.read_state()
         if state and state != state | self._origin:  # the file of answers has moved
             self.folder.write_state(state | self._origin)
         self._seen = max((number for number, _ in self._kept.values()), default=0)
