@@ -16,6 +16,7 @@ from tres_scrapy.topic.pack import load_packs
 from tres_scrapy.topic.shipped import packs
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers
 from tres_scrapy.topic.topic_learner import begin_topic
+from tres_scrapy.url.message import TresError
 
 WAITING = (("http://y.test/", "leek soup with bread"), ("http://z.test/", "football"))
 
@@ -101,6 +102,13 @@ def test_damaged_folder_does_not_end_the_crawl(task):
     assert notes[1] == ()
     judge.learn()
     assert judge(sources(2))[0].notes == ()
+
+
+def test_folder_that_cannot_be_made_is_one_line(task, tmp_path):
+    (tmp_path / "file").touch()
+    asked = replace(task, asks=True, folder=tmp_path / "file" / "a.topic")
+    with pytest.raises(TresError, match=r"the topic cannot be kept in .*file"):
+        asked.load()
 
 
 def test_threshold_of_the_pack_stays(task, tmp_path):

@@ -86,8 +86,12 @@ class LearningJudge:
         return TopicFolder(self._task.folder).answers.exists()
 
     def hold(self, topic: AbstractContextManager[bool]) -> None:
-        """Begin to learn if the topic is free."""
-        self._task.folder.mkdir(parents=True, exist_ok=True)
+        """Begin to learn if the topic is free; raise TresError if its folder cannot be made."""
+        folder = self._task.folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:  # beside an output such as /dev/stdout
+            raise TresError(f"the topic cannot be kept in {folder}: {plainly(error)}") from None
         if self._holding.enter_context(topic):
             self._learner = self._task.learner(self._trained)
         else:
