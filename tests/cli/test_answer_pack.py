@@ -79,6 +79,19 @@ def test_several_topics_are_corrected(poor, capsys):
     assert "8 answers; by the answers, precision is" in answered(poor, capsys)
 
 
+def test_page_taken_out_comes_back(poor, capsys):
+    url = read_urls(poor)[0]
+    call(capsys, "answer", poor, "--no", url)
+    assert url not in read_urls(poor)
+    call(capsys, "answer", poor, "--yes", url)
+    assert url in read_urls(poor)
+    assert set(read_urls(poor)) == {page["url"] for page in exported(poor, capsys)}
+
+
+def read_urls(record):
+    return [row["url"] for row in lines_of(record.with_suffix(".jsonl"))]
+
+
 def test_explanation_names_the_pack(poor, capsys):
     answered(poor, capsys)
     url = pages_of(poor, "recipe")[-1]

@@ -33,7 +33,7 @@ from tres_scrapy.extensions.topic_source import learns
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import find_record
-from tres_scrapy.run.run_file import open_to_write
+from tres_scrapy.run.run_file import FINAL, open_to_write
 from tres_scrapy.url.message import TresError, plainly, plural
 from tres_scrapy.url.whole_file import drop_torn_line, whole_file
 
@@ -84,16 +84,16 @@ class FinalOutput:
         if recorder is None or not recorder.is_complete:
             return ", by the model of the moment: without texts in a record none is judged again"
         try:
-            return self._settle(recorder.path, path)
+            return self._settle(recorder, path)
         except (OSError, TresError) as error:
             logger.error("%s is not judged again: %s", path, plainly(error, named=True))
             return ""
 
-    def _settle(self, run: Path, path: Path) -> str:
+    def _settle(self, recorder: Recorder, path: Path) -> str:
         """Write the files again; return what to say of that."""
         sender = self._crawler.get_extension(LateItems)
         verdicts = None if sender is None else sender.verdicts
-        with Record(run) as record:
+        with Record(recorder.path) as record:
             view = topic_view(record, lambda line: logger.info("Topic: %s", line))
             if view is None:
                 return ""
@@ -105,6 +105,7 @@ class FinalOutput:
         for table in pipelines(self._crawler, CsvPipeline):
             table.rewrite(verdicts.of, late)
         assert self._crawler.stats is not None
+        recorder.rows_out = [*verdicts.retracted]
         figures = settled._asdict() | {"identity": verdicts.identity}
         for name, value in figures.items():
             self._crawler.stats.set_value(f"{OUTPUT}{name}", value)
@@ -113,10 +114,11 @@ class FinalOutput:
         )
 
     def _items(self, verdicts: LastVerdicts) -> list[RelevantPage]:
-        """Return the items of late pages, without those that a pipeline has dropped."""
+        """Return the items that may be missing, without those that a pipeline has dropped."""
         sender = self._crawler.get_extension(LateItems)
         dropped = frozenset() if sender is None else sender.dropped
-        items = [item for item in verdicts.late.values() if item.url not in dropped]
+        found = [*verdicts.late.values(), *verdicts.back]
+        items = [item for item in found if item.url not in dropped]
         for known in pipelines(self._crawler, NewnessPipeline):
             for item in items:
                 known.process_item(item)
@@ -137,17 +139,20 @@ def renew(run: Path) -> list[str]:
             return []
         fields = record.settings().get("TRES_FIELDS", "").split(", ")
         verdicts = LastVerdicts(record, view, fields)
-        late = list(verdicts.late.values())
+        late = [*verdicts.late.values(), *verdicts.back]
         pages = {name: count for name, count, _ in record.domains(-1)}
     settled = settle(output, verdicts, late)
     table = CsvPipeline(output, lambda name: pages.get(name, 0))
     if table.path.is_file():
         table.rewrite(verdicts.of, late)
     with closing(open_to_write(path)) as file:
-        final = settled._asdict() | {"identity": verdicts.identity}
+        final = settled._asdict() | {
+            "identity": verdicts.identity,
+            "rows_out": [*verdicts.retracted],
+        }
         file.execute(
             "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-            ("final", json.dumps(final)),
+            (FINAL, json.dumps(final)),
         )
     return [
         f"{output} has {settled.pages} relevant pages now ({settled.added} added, "

@@ -34,7 +34,7 @@ from tres_scrapy.page.language import detect_language
 from tres_scrapy.report.audit import identity_of
 from tres_scrapy.report.record import Record
 from tres_scrapy.rights.signal import as_items
-from tres_scrapy.run.run_file import LATE_ITEMS, Fetch
+from tres_scrapy.run.run_file import FINAL, LATE_ITEMS, Fetch
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.url.message import TresError, plainly
 
@@ -48,7 +48,8 @@ class LastVerdicts:
     """What the last model says of each page of a run, by the URL that was chosen.
 
     Late pages are relevant now, and were not when they were fetched: their items have empty further
-    fields `names`. Retracted ones are the opposite.
+    fields `names`. Retracted ones are the opposite. Pages that are `back` were relevant when they
+    were fetched, then taken out of the output, and are relevant again.
     """
 
     def __init__(self, record: Record, view: TopicView, names: Sequence[str] = ()) -> None:
@@ -58,7 +59,8 @@ class LastVerdicts:
         self._seen: set[str] = set()
         self.late: dict[int, RelevantPage] = {}  # by row
         self.retracted: dict[int, RetractedPage] = {}
-        output = []
+        self.back: list[RelevantPage] = []
+        output, out = [], set(json.loads(record.meta().get(FINAL, "{}")).get("rows_out", []))
         for page, _, probability, relevant in view_pages(record, view, 0.0):
             self._seen.add(page.url)
             if relevant:
@@ -66,6 +68,8 @@ class LastVerdicts:
                 self._relevant[page.url] = probability
                 if not page.relevant:
                     self.late[page.row] = late_item(record, page, probability, names)
+                elif page.row in out:
+                    self.back.append(late_item(record, page, probability, names))
             elif page.relevant:
                 final = page.final_url or page.url
                 self.retracted[page.row] = RetractedPage(page.url, final, probability)

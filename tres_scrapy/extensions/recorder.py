@@ -30,7 +30,7 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import record_path
 from tres_scrapy.report.share import sentence
-from tres_scrapy.run.run_file import HealthPoint, RecordError
+from tres_scrapy.run.run_file import FINAL, HealthPoint, RecordError
 from tres_scrapy.run.writer import Writer, resident_memory
 from tres_scrapy.url.message import plainly
 
@@ -73,6 +73,7 @@ class Recorder:
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         self.path = Path()
         self._reason, self._facts = "", dict[str, str]()
+        self.rows_out: list[int] = []  # pages that the last model took out of the output
         self._warned = set[str]()  # about sites that gave most of the last pages
         self._begun = self._next_health = time()
 
@@ -181,7 +182,8 @@ class Recorder:
         """Return what the last model of a topic has made of the output, {} without such a topic."""
         names = ("pages", "domains", "added", "taken_out", "identity")
         found = {name: self._stats.get_value(f"{OUTPUT}{name}") for name in names}
-        return {} if None in found.values() else {"final": json.dumps(found)}
+        rows = {"rows_out": self.rows_out}
+        return {} if None in found.values() else {FINAL: json.dumps(found | rows)}
 
     def _save(self, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
         """Call what writes to the file; return whether that worked."""

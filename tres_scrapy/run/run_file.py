@@ -24,6 +24,7 @@ from tres_scrapy.url.whole_file import check_numbers
 
 SUFFIX: Final = ".run"
 NAME: Final = f"tres{SUFFIX}"  # the file's name in JOBDIR
+FINAL: Final = "final"  # in `meta`: what the last model of a topic has made of the output
 LATE_ITEMS: Final = "late items"  # in `meta`: rows of pages that became items after their fetch
 LONGEST_URL: Final = 300  # characters kept of the URL of a rival
 
