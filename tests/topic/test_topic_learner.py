@@ -144,8 +144,10 @@ def test_answers_about_pages_never_fetched_are_said(tmp_path):
     mine = learner(tmp_path)
     learn(mine, *range(12))
     answer(mine, {"http://strange.test/": True, "http://h0.test/": True, "http://h1.test/": False})
-    said = "1 answer about pages that were not fetched or not kept, the first is"
+    said = "1 answer about pages that were not fetched yet, or not kept, the first is"
     assert any(note.startswith(f"{said} http://strange.test/") for note in mine.take_notes())
+    answer(mine, {"http://h2.test/": True})
+    assert not any("not fetched yet" in note for note in mine.take_notes())
 
 
 def test_yes_and_no_for_a_page_is_said(tmp_path):

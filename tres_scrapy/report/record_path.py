@@ -136,7 +136,8 @@ def _described(path: Path) -> str:
     age = time() - written
     reason = meta.get("reason")
     if reason == "shutdown":
-        state = f"stopped   {path}: {found}; the same command resumes it"
+        resumes = "; the same command resumes it" if path.name == NAME else ""
+        state = f"stopped   {path}: {found}{resumes}"
     elif reason:
         state = f"ended     {path}: {found} ({reason})"
     elif age < FRESH:

@@ -129,6 +129,8 @@ class TopicLearner:
         self.known_answers: dict[str, bool] = state.get("answers", {})  # to the model
         self._load(is_corrected=bool(state.get("pulls")))
         self._notes: list[str] = []
+        self._wrong = set[str]()  # what was said of files of answers
+        self._strange = set[str]()  # URLs of answers that were said to be of no page
         self._warned = False  # whether hardly any page is relevant, which was said
         self._stamps: list[int | None] = [None for _ in self._files]
 
@@ -208,11 +210,12 @@ class TopicLearner:
         self._warned = few
 
     def _name_strange(self, urls: Set[str]) -> None:
-        """Say which answers are about pages that were not kept, if there are such."""
-        if urls:
+        """Say which answers are about pages that were not kept, if there are new ones."""
+        if not urls <= self._strange:
+            self._strange |= urls
             what = f"{len(urls)} {plural(len(urls), 'answer')}"
             self._notes.append(
-                f"{what} about pages that were not fetched or not kept, the first is "
+                f"{what} about pages that were not fetched yet, or not kept, the first is "
                 f"{printable(min(urls))}: not learned from"
             )
 
@@ -254,6 +257,12 @@ class TopicLearner:
         self._kept = {mark: page for mark, page in self._kept.items() if mark in chosen}
         self.folder.keep_pages((number, mark, s) for mark, (number, s) in self._kept.items())
 
+    def _say_once(self, wrong: str) -> None:
+        """Say what is wrong with a file of answers, which is read again and again, once."""
+        if wrong not in self._wrong:
+            self._wrong.add(wrong)
+            self._notes.append(wrong)
+
     def _answers(self) -> dict[str, bool]:
         """Return the answers, read again if a file of them has changed."""
         stamps = [path.stat().st_mtime_ns if path.exists() else None for path in self._files]
@@ -263,7 +272,7 @@ class TopicLearner:
         answers: dict[str, bool] = {}
         for path in self._files:
             try:
-                answers |= read_answers(path, self._notes.append)
+                answers |= read_answers(path, self._say_once)
             except TresError as error:
                 self._notes.append(str(error))
                 return self.known_answers
