@@ -222,11 +222,16 @@ class TopicReason(NamedTuple):
 
 
 def topic_reason(folder: TopicFolder, url: str) -> TopicReason | None:
-    """Return why a page is relevant by a topic, None if the topic has not kept the page."""
+    """Return why a page is relevant by a topic, None if the topic has not kept the page.
+
+    So it is if the topic is a trained pack that no answer corrects.
+    """
     pages = {page.url: page for *_, page in folder.read_pages()}
     if url not in pages:
         return None
     pack, state = Pack.load(folder.pack), folder.read_state()
+    if pack.prior_weight and not state.get("answers"):
+        return None
     fit = TopicFit.of(pack)
     model, slope = fit.model, fit.calibration.slope
     added = model.contributions_of_counts(pages[url].words)
