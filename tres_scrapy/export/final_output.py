@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import fields
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Self
+from typing import IO, Any, Final, NamedTuple, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -27,7 +27,7 @@ from tres_scrapy.export.known import NewnessPipeline
 from tres_scrapy.export.late_item import LastVerdicts, LateItems, pipelines
 from tres_scrapy.export.output_file import count_lines
 from tres_scrapy.export.topic_view import topic_view
-from tres_scrapy.extensions.recorder import OUTPUT, Recorder
+from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.topic_source import learns
 from tres_scrapy.items import RelevantPage
@@ -36,6 +36,8 @@ from tres_scrapy.report.record_path import find_record
 from tres_scrapy.run.run_file import FINAL, open_to_write
 from tres_scrapy.url.message import TresError, plainly, plural
 from tres_scrapy.url.whole_file import drop_torn_line, whole_file
+
+OUTPUT: Final = "tres/output/"  # figures of the output that was written again at the end
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +107,7 @@ class FinalOutput:
         for table in pipelines(self._crawler, CsvPipeline):
             table.rewrite(verdicts.of, late)
         assert self._crawler.stats is not None
-        recorder.rows_out = [*verdicts.retracted]
+        recorder.note_final(_final(settled, verdicts))
         figures = settled._asdict() | {"identity": verdicts.identity}
         for name, value in figures.items():
             self._crawler.stats.set_value(f"{OUTPUT}{name}", value)
@@ -146,18 +148,18 @@ def renew(run: Path) -> list[str]:
     if table.path.is_file():
         table.rewrite(verdicts.of, late)
     with closing(open_to_write(path)) as file:
-        final = settled._asdict() | {
-            "identity": verdicts.identity,
-            "rows_out": [*verdicts.retracted],
-        }
-        file.execute(
-            "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-            (FINAL, json.dumps(final)),
-        )
+        final = FINAL, _final(settled, verdicts)
+        file.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", final)
     return [
         f"{output} has {settled.pages} relevant pages now ({settled.added} added, "
         f"{settled.taken_out} taken out)"
     ]
+
+
+def _final(settled: Settled, verdicts: LastVerdicts) -> str:
+    """Return what the file of the run keeps of an output that was written again."""
+    known = {"identity": verdicts.identity, "rows_out": [*verdicts.retracted]}
+    return json.dumps(settled._asdict() | known)
 
 
 def settle(

@@ -38,7 +38,6 @@ EVERY: Final = 1.0  # seconds between two transactions
 HEALTH: Final = 10.0  # least seconds between two notes of memory and answers,
 NOTES: Final = 200  # and how many of them there are at most in the life of a process, about
 ANSWERS: Final = ("downloader/response_status_count/", "downloader/exception_type_count/")
-OUTPUT: Final = "tres/output/"  # figures of the output that was written again at the end
 WEB: Final = "tres/web/"  # figures by the true labels of an offline web
 # Scrapy's settings that the record holds
 SCRAPY: Final = (
@@ -73,7 +72,7 @@ class Recorder:
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         self.path = Path()
         self._reason, self._facts = "", dict[str, str]()
-        self.rows_out: list[int] = []  # pages that the last model took out of the output
+        self._final: dict[str, str] = {}  # what the last model has made of the output
         self._warned = set[str]()  # about sites that gave most of the last pages
         self._begun = self._next_health = time()
 
@@ -161,7 +160,7 @@ class Recorder:
             if name.startswith(WEB)
         }
         facts = self._facts | ({"labels": json.dumps(labels)} if labels.get("pages") else {})
-        facts |= self._output()
+        facts |= self._final
         end = self._writer.close if self._job is None else self._writer.finish
         session = CrawlSession.of(self._crawler)
         pages, is_own = session.crawl.pages, not session.follows_all
@@ -178,12 +177,9 @@ class Recorder:
         if self._writer is not None:
             self._save(self._writer.journal.note, name, value)
 
-    def _output(self) -> dict[str, str]:
-        """Return what the last model of a topic has made of the output, {} without such a topic."""
-        names = ("pages", "domains", "added", "taken_out", "identity")
-        found = {name: self._stats.get_value(f"{OUTPUT}{name}") for name in names}
-        rows = {"rows_out": self.rows_out}
-        return {} if None in found.values() else {FINAL: json.dumps(found | rows)}
+    def note_final(self, value: str) -> None:
+        """Keep what the last model of a topic has made of the output, to be written at the end."""
+        self._final = {FINAL: value}
 
     def _save(self, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
         """Call what writes to the file; return whether that worked."""
