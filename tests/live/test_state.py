@@ -210,3 +210,10 @@ def test_crawl_that_looks_wrong_is_warned_of(pages, relevant, domains, bound, wa
     found = CrawlState({0: halves, 1: rest}, count=2).warnings()
     assert len(found) == len(warned)
     assert all(text.startswith(each) for text, each in zip(found, warned, strict=True))
+
+
+@pytest.mark.parametrize(("relevant", "echoes", "times"), [(19, 19, 0), (20, 6, 0), (20, 7, 1)])
+def test_pages_put_together_from_other_sites_are_warned_of(relevant, echoes, times):
+    figures = {"pages": 40, "relevant_pages": relevant, "relevant_domains": 9, "echoes": echoes}
+    said = f"{echoes} of {relevant} relevant pages are put together from phrases of other sites"
+    assert sum(text.startswith(said) for text in CrawlState({0: figures}).warnings()) == times

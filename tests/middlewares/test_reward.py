@@ -446,3 +446,18 @@ def test_foreign_response_is_left_alone():
 
     assert process(middleware, response, callback) == ["item"]
     assert crawl.pages == 0
+
+
+def test_items_of_an_interrupted_crawl_are_not_sent_when_the_crawl_ends():
+    ends = []
+    session = SimpleNamespace(job=SimpleNamespace(unexported=["first", "second"]))
+    middleware = RewardMiddleware(session, None, ends=lambda: bool(ends))
+
+    async def start():
+        found = []
+        async for output in middleware.process_start(no_output()):
+            found.append(output)
+            ends.append(output)  # such as a disk that fails
+        return found
+
+    assert asyncio.run(start()) == ["first"]
