@@ -203,7 +203,7 @@ def running(
             process.kill()
 
 
-def command(*arguments: object) -> None:
+def command(*arguments: object, **more) -> None:
     """Run a command of `tres` in this process; it ends by SystemExit."""
     from tres_scrapy.cli.command import PROJECT as SETTINGS  # noqa: PLC0415 - as below
     from tres_scrapy.cli.command import run_line  # noqa: PLC0415
@@ -211,7 +211,7 @@ def command(*arguments: object) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(SETTINGS, "tres_scrapy.settings")
         try:
-            run_line(*map(str, arguments))
+            run_line(*map(str, arguments), **more)
         finally:
             speak_as_scrapy()
 

@@ -1,6 +1,6 @@
 """The crawlers that TRES is compared with (P 3.4), each with its source.
 
-`PYTHONPATH=benchmarks tres bench --policies tres rivals:ACHE` compares one.
+`python benchmarks/compare.py --policies tres rivals:ACHE` compares one.
 """
 
 from __future__ import annotations
