@@ -52,8 +52,7 @@ class ClusterView:
     """
 
     def __init__(self, config: Config, plan: Plan, output: Path) -> None:
-        interval = config.watch.progress_interval
-        self.progress = ClusterProgress(config.pages, plan.shards, interval)
+        self.progress = ClusterProgress(config.pages, plan.shards)
         self.is_whole = False  # whether the last snapshots of all shards were fetched
         self._config = config
         self._plan = plan
@@ -135,11 +134,9 @@ class ClusterProgress:
         self,
         limit: int | None,
         shards: int,
-        interval: float = EVERY,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.monitor = Monitor(CrawlState({}, limit, shards), clock)
-        self._interval = interval
         self._clock = clock
         self._line = TerminalLine(sys.stderr) if sys.stderr.isatty() else None
         self._begun = self._logged = clock()
@@ -154,7 +151,7 @@ class ClusterProgress:
         self._note_failing(overview)
         if self._line is not None:
             self._line.show(*self._described(overview, short=True))
-        elif now - self._logged >= self._interval:
+        elif now - self._logged >= EVERY:
             self._logged = now
             logger.info(", ".join(self._described(overview)))
 

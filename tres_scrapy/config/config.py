@@ -161,12 +161,7 @@ class Config(Options):
         group=Group.RESEARCH,
         see="paper.md",
     )
-    detect_copies: bool = setting(
-        flag,
-        True,
-        "give a copy of an earlier page reward 0 and no item; 0: treat it like any page",
-        group=Group.RESEARCH,
-    )
+    detect_copies: bool = True  # else a copy of an earlier page is like any page
     domain_prior: float = 10.0  # weight, in visits, of the initial ratio 0.5 in feature 7
     domain_inlinks: bool = True  # whether pages that link to a new domain estimate its feature 7
     trusted_seeds: bool = False  # whether every seed has reward 1

@@ -73,7 +73,7 @@ class RefreshSpider(Spider):
     def _open(self, crawler: Crawler) -> None:
         config, shared = self.config, Config.of(crawler.settings)
         known = list(read_collection(config.require_collection()))
-        self._reading, self._interval = shared.reading, shared.watch.progress_interval
+        self._reading = shared.reading
         self.job = RefreshJob(
             Store(config.beside(config.store, "sqlite")),
             config.options(len(known), shared),
@@ -129,7 +129,7 @@ class RefreshSpider(Spider):
         if reason != STORE_FAILED:
             if reason in {"finished", NO_PAGE} and not self.config.watch:
                 self.job.store.end_run(run.id, now)
-            path = self.config.beside(self.config.report, "html")
+            path = self.config.beside(None, "html")
             from tres_scrapy.refresh.report import write_report  # noqa: PLC0415 - slow to import
 
             output = self.config.beside(self.config.output, "jsonl")
@@ -192,7 +192,8 @@ class RefreshSpider(Spider):
             raise CloseSpider(NO_PAGE)
 
     def _log_progress(self) -> None:
-        if self._interval and monotonic() - self._said >= self._interval:
+        every = self.settings.getfloat("LOGSTATS_INTERVAL")
+        if every and monotonic() - self._said >= every:
             self._said = monotonic()
             logger.info("%s", self.job.figures())
 
