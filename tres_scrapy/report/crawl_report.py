@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.crawl.crawl import DATA
-from tres_scrapy.page.wall import WALLS
+from tres_scrapy.page.kind import WALLS
 from tres_scrapy.report.audit import Audit, checked, identity_of
 from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,11 +16,35 @@ import numpy as np
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.code import CODES, Name
-from tres_scrapy.run.database import Access, Database, Schema, SqliteFileError
-from tres_scrapy.run.migration import MIGRATIONS
+from tres_scrapy.run.database import Access, Database, Migration, Schema, SqliteFileError
+from tres_scrapy.run.page_text import mark_of
 from tres_scrapy.run.reason import LinkPart
 from tres_scrapy.url.message import TresError, plainly
 from tres_scrapy.url.whole_file import check_numbers
+
+
+def _store_texts_once(cursor: sqlite3.Cursor) -> None:
+    """From 7 to 8: pages with the same text share it."""
+    cursor.execute("ALTER TABLE text RENAME TO text_7")
+    cursor.execute("CREATE TABLE text (row INTEGER PRIMARY KEY, mark INTEGER NOT NULL, value BLOB)")
+    cursor.execute("CREATE INDEX text_by_mark ON text (mark) WHERE value NOTNULL")
+    found = cursor.connection.execute("SELECT row, value FROM text_7 ORDER BY row")
+    known: set[int] = set()
+    for row, value in found:
+        mark = mark_of(value)
+        text = None if mark in known else value
+        cursor.execute("INSERT INTO text VALUES (?, ?, ?)", (row, mark, text))
+        known.add(mark)
+    cursor.execute("DROP TABLE text_7")
+
+
+def _add_rights(cursor: sqlite3.Cursor) -> None:
+    """From 8 to 9: what was said about the use of a page."""
+    cursor.execute("CREATE TABLE rights (row INTEGER PRIMARY KEY, value TEXT NOT NULL)")
+
+
+MIGRATIONS: Final[Mapping[int, Migration]] = {7: _store_texts_once, 8: _add_rights}
+
 
 SUFFIX: Final = ".run"
 NAME: Final = f"tres{SUFFIX}"  # the file's name in JOBDIR
