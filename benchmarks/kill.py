@@ -34,7 +34,7 @@ import numpy as np
 from disk_fault import DiskFaults, version
 from scrapy.http import Headers, HtmlResponse
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy

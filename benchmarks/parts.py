@@ -23,7 +23,8 @@ from comparing.simulation import World
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.link_learner import LinkLearner
-from tres_scrapy.agent.policy import Decision, Kind, PolicyInputs
+from tres_scrapy.agent.policy import Decision
+from tres_scrapy.agent.policy_inputs import Kind, PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.config.config import Config

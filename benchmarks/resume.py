@@ -18,7 +18,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks

@@ -4,7 +4,7 @@ import numpy as np
 from judged import judged, told
 from plain_policy import PlainPolicy
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure

@@ -3,7 +3,7 @@
 import numpy as np
 from judged import judged, told
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.router import LinkBatch, Router
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.config.learning import LearningOptions

@@ -11,7 +11,7 @@ import numpy as np
 from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 
-from tres_scrapy.agent.policy import Kind
+from tres_scrapy.agent.policy_inputs import Kind
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks

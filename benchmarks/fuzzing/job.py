@@ -19,7 +19,7 @@ from fuzzing.mutation import NUMBERS, json_text
 from fuzzing.target import check_line
 from fuzzing.text import OwnSpider, own_request
 from tres_scrapy.agent import link_learner
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import AgentOptions, LearningOptions
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl

@@ -13,7 +13,7 @@ from rivals.lookahead import LookaheadPolicy
 from rivals.opic import OpicPolicy
 from rivals.seedfinder import SeedFinderPolicy
 from rivals.shark_search import SharkSearchPolicy
-from tres_scrapy.agent.policy import Kind
+from tres_scrapy.agent.policy_inputs import Kind
 
 ACHE = Kind(AchePolicy, classifier="svm", extra="train")
 SEEDFINDER = Kind(SeedFinderPolicy, classifier="svm", prepare=with_search)

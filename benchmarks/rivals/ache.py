@@ -27,7 +27,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText, PolicyInputs
+from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.baseline import QueuePolicy

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rivals.graph import FiniteWeb, Graph, read_graph
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.typed import typed
 from tres_scrapy.lab.policies.inputs import open_web_of

@@ -5,7 +5,8 @@ import pytest
 from judged import judged
 
 from tres_scrapy.agent import tres
-from tres_scrapy.agent.policy import Experience, Past, PolicyInputs
+from tres_scrapy.agent.policy import Experience, Past
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl

@@ -8,7 +8,7 @@ from test_link_choice import CueWeb
 
 from tres_scrapy.agent import tres
 from tres_scrapy.agent.ddqn import learns_at
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.tres import MIN_GAIN, PAGES_A_CHOICE, Ranking
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.registry import make_policy

@@ -4,7 +4,8 @@ from judged import judged
 from plain_policy import PlainPolicy
 
 from tres_scrapy.agent import tres
-from tres_scrapy.agent.policy import Experience, Past, PolicyInputs
+from tres_scrapy.agent.policy import Experience, Past
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy

@@ -12,7 +12,7 @@ pytest.importorskip("ray", reason="needs the extra cluster")
 from judged import judged
 from ray.exceptions import RayActorError
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster import actor, shard_actor
 from tres_scrapy.cluster.actor import COORDINATOR, CoordinatorActor
 from tres_scrapy.cluster.actor_policy import ActorPolicy

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from judged import judged
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor_policy import AWAY, ActorPolicy
 from tres_scrapy.cluster.learner import Learner
 from tres_scrapy.cluster.router import LinkBatch, Router

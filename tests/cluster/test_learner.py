@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.learner import HURRIED_CALL, NEWS, Learner
 from tres_scrapy.cluster.transition import Transition
 from tres_scrapy.config.learning import LearningOptions, LinkOptions

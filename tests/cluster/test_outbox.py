@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from judged import judged
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor_policy import ActorPolicy
 from tres_scrapy.cluster.router import LinkBatch, Router
 from tres_scrapy.cluster.shard_crawl import ShardCrawl

@@ -10,7 +10,7 @@ from judged import judged
 from scrapy import Request, Spider
 from scrapy.settings import Settings
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy

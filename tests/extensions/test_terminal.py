@@ -18,7 +18,7 @@ import pytest
 from conftest import PROJECT, interpreter
 from scrapy.settings import Settings
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.extensions import progress as module

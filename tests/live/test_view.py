@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from judged import judged, told
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy

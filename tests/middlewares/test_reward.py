@@ -8,7 +8,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy

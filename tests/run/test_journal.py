@@ -14,7 +14,7 @@ from judged import judged
 from plain_policy import PlainPolicy
 
 from tres_scrapy.agent import link_learner
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.config.limit import Cap, FrontierLimits

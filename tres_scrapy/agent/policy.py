@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.learning import AgentOptions, LearningOptions, LinkOptions, TreeOptions
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.links.model import NO_PRIOR, LinkEvidence, LinkPrior
+from tres_scrapy.links.model import LinkEvidence
 from tres_scrapy.page.text import Page
 
 NO_FEATURES: Final = np.zeros(len(FEATURES), dtype=np.float32)
@@ -170,39 +168,3 @@ class Policy:
     def figures(self) -> dict[str, float | str]:
         """Return the figures of the policy, by stat name."""
         return {}
-
-
-@dataclass(frozen=True)
-class PolicyInputs:
-    """The arguments that policies are created with."""
-
-    seed: int = 0
-    tree: TreeOptions = field(default_factory=TreeOptions)
-    agent: AgentOptions = field(default_factory=AgentOptions)
-    learning: LearningOptions = field(default_factory=LearningOptions)
-    links: LinkOptions = field(default_factory=LinkOptions)
-    link_prior: LinkPrior = NO_PRIOR
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A crawler: how to make its policy and what the policy needs.
-
-    `make` gets the frontier and the inputs. `classifier` is the kind of pack that judges its pages,
-    "" for the topic's default pack. With `reads_cues` the policy receives what links say. If not
-    `rewarded`, its choices do not depend on rewards and features. `extra` names the optional
-    packages that it uses. `prepare` adds further inputs: it gets the inputs, the configuration, the
-    pack, and the offline web if that is open already.
-    """
-
-    make: Callable[..., Policy]
-    classifier: str = ""
-    reads_cues: bool = False
-    rewarded: bool = True
-    prepare: Callable[..., PolicyInputs] | None = None
-    extra: str = ""
-
-    @property
-    def reads_text(self) -> bool:
-        """Whether the policy receives the text of pages, and the words around links."""
-        return bool(getattr(self.make, "reads_text", False))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.ddqn import Batch, DoubleDQN, Features, Prior, learns_at
-from tres_scrapy.agent.policy import Experience, Past, PolicyInputs
+from tres_scrapy.agent.policy import Experience, Past
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import FEATURES, KNOWN_DOMAIN, LINK

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.link_learner import LinkLearner
-from tres_scrapy.agent.policy import Experience, Past, PolicyInputs
+from tres_scrapy.agent.policy import Experience, Past
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.tres import TOP_READ, TresPolicy
 from tres_scrapy.cluster.transition import TransitionLog, WeightUpdate

@@ -19,7 +19,7 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor import COORDINATOR, CoordinatorActor
 from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.learner_actor import LearnerActor

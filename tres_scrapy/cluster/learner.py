@@ -12,7 +12,7 @@ from safetensors.numpy import load, save
 
 from tres_scrapy.agent.ddqn import Batch, DoubleDQN, learns_at
 from tres_scrapy.agent.link_learner import LinkTrainer
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import reward_expected
 from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.frontier.feature import FEATURES

@@ -7,7 +7,7 @@ import os
 from time import monotonic
 from typing import Final
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.learner import Learner
 from tres_scrapy.cluster.message import Reply, Version
 from tres_scrapy.cluster.plan import LEARNER, Plan

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tres_scrapy.agent.policy import Decision, Experience, Policy, PolicyInputs
+from tres_scrapy.agent.policy import Decision, Experience, Policy
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor_policy import ActorPolicy
 from tres_scrapy.cluster.message import UNLIMITED
 from tres_scrapy.cluster.router import LinkBatch, Router

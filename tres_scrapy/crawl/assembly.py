@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tres_scrapy.agent.policy import PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, suggestion
 from tres_scrapy.config.extra import require

@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Final
 
-from tres_scrapy.agent.policy import Kind, Policy, PolicyInputs
+from tres_scrapy.agent.policy import Policy
+from tres_scrapy.agent.policy_inputs import Kind, PolicyInputs
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.guest import offered
@@ -37,5 +38,5 @@ def _imported(place: str) -> Kind:
     module, _, name = place.partition(":")
     kind = getattr(import_module(module), name)
     if not isinstance(kind, Kind):
-        raise ValueError(f"is a {type(kind).__name__}, must be a Kind of agent/policy.py")
+        raise ValueError(f"is a {type(kind).__name__}, must be a Kind of agent/policy_inputs.py")
     return kind

@@ -17,7 +17,7 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.run.database import Database
 from tres_scrapy.run.job_file import open_database, reading
 from tres_scrapy.run.page_row import INSERT, guest_rows, page_row, remark_of, rivals_row
-from tres_scrapy.run.page_text import mark_of, packed
+from tres_scrapy.run.run_file import mark_of, packed
 from tres_scrapy.topic.pack import Judged
 from tres_scrapy.url.message import TresError
 

@@ -14,7 +14,8 @@ from rivals.ache import (
     train,
 )
 
-from tres_scrapy.agent.policy import PageText, PolicyInputs
+from tres_scrapy.agent.policy import PageText
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tres_scrapy.agent.policy import Kind
+from tres_scrapy.agent.policy_inputs import Kind
 from tres_scrapy.lab.policies.baseline import (
     BestFirstPolicy,
     BreadthFirstPolicy,

@@ -16,8 +16,8 @@ from tres_scrapy.agent.policy import (
     PageText,
     Past,
     Policy,
-    PolicyInputs,
 )
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import ANY_HOST, Availability
