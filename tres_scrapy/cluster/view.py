@@ -38,7 +38,6 @@ from tres_scrapy.live.steering import (
 )
 from tres_scrapy.live.token import PageAccess
 from tres_scrapy.live.view import FAREWELL, TICK, PageState, View
-from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.url.message import plainly, plural
 
@@ -322,11 +321,9 @@ class ClusterProgress:
 def _report(record: Path) -> Path:
     """Write the report beside a record; return its path."""
     # imported here because the templates are slow to import
-    from tres_scrapy.report.crawl_report import SUFFIX, write_report  # noqa: PLC0415
+    from tres_scrapy.report.crawl_report import report_beside  # noqa: PLC0415
 
-    page = record.with_suffix(SUFFIX)
-    with Record(record) as read:
-        write_report(read, page)
+    page = report_beside(record)
     here = Path.cwd()
     shown = page.relative_to(here) if page.is_relative_to(here) else page
     logger.info("The report of the crawl is %s", shown)

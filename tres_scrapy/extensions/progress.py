@@ -74,9 +74,7 @@ class Progress:
         return extension
 
     def spider_opened(self, spider: Spider) -> None:
-        session = self._crawler.get_extension(CrawlSession)
-        if session is None:
-            return
+        session = CrawlSession.of(self._crawler)
         self._monitor = SessionMonitor(session)
         session.listeners.append(self.booked)
         settings = self._crawler.settings

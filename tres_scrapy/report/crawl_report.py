@@ -58,6 +58,14 @@ def write_report(record: Record, path: Path) -> None:
     write_page(path, text)
 
 
+def report_beside(path: Path) -> Path:
+    """Write the report of the record at `path` beside it; return the page."""
+    page = path.with_suffix(SUFFIX)
+    with Record(path) as record:
+        write_report(record, page)
+    return page
+
+
 def render(record: Record) -> str:
     """Return the report of a record as HTML."""
     drawn = {chart.name: chart for chart in charts(record)}

@@ -1,4 +1,4 @@
-"""What a page and its headers say about its use: the signals, the uses they reserve, its licences."""
+"""What a page and its headers say about its use: signals, reserved uses, licences."""
 
 from __future__ import annotations
 
