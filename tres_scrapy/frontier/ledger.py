@@ -180,6 +180,10 @@ class DomainLedger:
             self._records["failures"][domain] = failures
             self.domains_given_up += failures == self.limits.failures
 
+    def count_unread(self, domain: int) -> None:
+        """Count a page towards the cap that was fetched and is never booked."""
+        self._records["pages"][domain] += 1
+
     def give_up(self, domain: int) -> None:
         """Fetch no more of a domain."""
         self.domains_given_up += self._records["failures"][domain] < self.limits.failures

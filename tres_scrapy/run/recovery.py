@@ -65,8 +65,8 @@ class Steps(NamedTuple):
 def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -> list[int]:
     """Restore the state of a journal in a new crawl; raise TresError if the journal is damaged.
 
-    Return the rows that were under way at two kills: they are not fetched a third time. Those under
-    way at one kill are fetched one at a time, so that the page that kills the crawl is found.
+    Return the rows that were under way at two kills: they are not fetched a third time, and count
+    towards MAX. Those under way at one kill are fetched one at a time, so that the page that kills the crawl is found.
 
     Leased samples become PENDING again, at the URLs that they were redirected to. They keep their
     slots of MAX and are fetched before all others. `own` holds the rows with a request of the
@@ -100,6 +100,8 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     killers = [row for row, count in kills.items() if count >= _KILLS]
     store.closure.close(store["url"][killers])
     store.drop(_numbers(killers))
+    for row in killers:
+        store.ledger.count_unread(store["domain"][row])
     leased = [decision for decision in leased if kills[decision.row] < _KILLS]
     store.hold([decision.row for decision in leased])
     suspects = [decision for decision in leased if kills[decision.row]]
