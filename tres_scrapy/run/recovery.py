@@ -66,7 +66,8 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     """Restore the state of a journal in a new crawl; raise TresError if the journal is damaged.
 
     Return the rows that were under way at two kills: they are not fetched a third time, and count
-    towards MAX. Those under way at one kill are fetched one at a time, so that the page that kills the crawl is found.
+    towards MAX. Those under way at one kill are fetched one at a time, so that the page that kills
+    the crawl is found.
 
     Leased samples become PENDING again, at the URLs that they were redirected to. They keep their
     slots of MAX and are fetched before all others. `own` holds the rows with a request of the
