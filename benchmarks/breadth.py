@@ -32,7 +32,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.registry import kind_of
 
 RESULTS = Path(__file__).parent / "results"
-RIVALS = ("best_first", "breadth_first", "rivals:ACHE", "rivals:SEEDFINDER")
+RIVALS = ("best_first", "breadth_first", "rivals:ACHE")
 DIAL = "tres"
 
 

@@ -29,7 +29,6 @@ from tres_scrapy.config.parser import (
     callable_name,
     flag,
     names,
-    query_url,
     seeds,
     some_of,
     whole,
@@ -142,12 +141,6 @@ class Config(Options):
         "tres",
         "algorithm that chooses the next URL; `module:NAME` is one of your own",
         see="../CONTRIBUTING.md#add-a-policy",
-        group=Group.RESEARCH,
-    )
-    search_url: str | None = setting(
-        query_url,
-        None,
-        "URL of a search engine, for policies that send queries to one",
         group=Group.RESEARCH,
     )
     random_seed: int = setting(

@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 from time import time
 from typing import Final, ParamSpec, Self
-from urllib.parse import urlsplit
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
@@ -246,15 +245,11 @@ def _default(name: str) -> object:
 
 
 def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
-    """Return the settings that are set, as text, without keys and passwords."""
+    """Return the settings that are set, as text."""
     values = {name: settings.get(name) for name in SCRAPY} | config.values()
     for kept in settings.values():
         if isinstance(kept, Kept):  # those of the spider's own program
             values |= kept.options.values()
-    if values["TRES_SEARCH_URL"] is not None:
-        parts = urlsplit(values["TRES_SEARCH_URL"])
-        place = parts.netloc.rpartition("@")[2]
-        values["TRES_SEARCH_URL"] = f"{parts.scheme}://{place}{parts.path}"
     return {name: _text(value) for name, value in values.items() if value not in (None, (), "")}
 
 

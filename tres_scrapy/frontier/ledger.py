@@ -54,8 +54,7 @@ class DomainLedger:
 
     For a domain never visited, the paper's feature 7 is 0.5. With `inlinks` it is r / (n + 1): n
     other domains link to it, r of them from a relevant page. Only the first linking page of each
-    domain counts, because sites repeat their links on all their pages. The answer to a search query
-    counts as relevant, as it does in features 1 to 3.
+    domain counts, because sites repeat their links on all their pages.
     """
 
     def __init__(

@@ -32,7 +32,6 @@ KINDS: Final = {
     "uncertain": "little explored",
     "explored": "exploration",
     "seed": "seed",
-    "query": "search",
     "other": "policy",
 }
 ENDS: Final = {
@@ -193,7 +192,7 @@ def _headline(record: Record) -> dict[str, str]:
     if not curve:
         return {}
     last = curve[-1]
-    pages = ("relevant", "irrelevant", "copy", "query", DATA, FORGOTTEN, DISTRUSTED)
+    pages = ("relevant", "irrelevant", "copy", DATA, FORGOTTEN, DISTRUSTED)
     walls = {kind: count[kind] for kind in WALLS if kind in count}
     failures = sum(count.values()) - sum(count.get(kind, 0) for kind in pages)
     linked = independent(record)

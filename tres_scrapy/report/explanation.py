@@ -31,7 +31,6 @@ OUTCOMES: Final = {
     "relevant": "relevant",
     "irrelevant": "not relevant",
     "copy": "same text as an earlier page",
-    "query": "answer of the search engine",
     DISTRUSTED: "taken out of the output: its site is distrusted",
 } | {kind: f"failed: {what}" for kind, what in WALLS.items()}
 

@@ -127,8 +127,8 @@ class Journal:
     def lease(self, crawl: Crawl, decision: Decision) -> None:
         """Save that a sample is going to be fetched."""
         with self.writing(crawl) as cursor:
-            values = (decision.row, decision.leaf, decision.q_value, decision.is_query)
-            cursor.execute("INSERT OR IGNORE INTO lease VALUES (?, ?, ?, ?)", values)
+            values = (decision.row, decision.leaf, decision.q_value)
+            cursor.execute("INSERT OR IGNORE INTO lease VALUES (?, ?, ?)", values)
             if cursor.rowcount and not crawl.store.is_seed(decision.row):
                 # It completes the candidates of the experiences that came before.
                 cursor.execute("UPDATE page SET sampled = ? WHERE sampled IS NULL", values[:1])

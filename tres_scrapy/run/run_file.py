@@ -84,7 +84,16 @@ def _add_rights(cursor: sqlite3.Cursor) -> None:
     cursor.execute("CREATE TABLE rights (row INTEGER PRIMARY KEY, value TEXT NOT NULL)")
 
 
-MIGRATIONS: Final[Mapping[int, Migration]] = {7: _store_texts_once, 8: _add_rights}
+def _drop_queries(cursor: sqlite3.Cursor) -> None:
+    """From 9 to 10: no crawl sends queries to a search engine."""
+    cursor.execute("ALTER TABLE lease DROP COLUMN is_query")
+
+
+MIGRATIONS: Final[Mapping[int, Migration]] = {
+    7: _store_texts_once,
+    8: _add_rights,
+    9: _drop_queries,
+}
 
 
 SUFFIX: Final = ".run"
@@ -98,7 +107,7 @@ LONGEST_URL: Final = 300  # characters kept of the URL of a rival
 SCHEMA: Final = Schema(
     noun="record of a crawl",
     application=int.from_bytes(b"TRUN", "big"),
-    version=9,
+    version=10,
     migrations=MIGRATIONS,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -140,7 +149,7 @@ CREATE TABLE batch (
 );
 CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE lease (
-    row INTEGER PRIMARY KEY, leaf INTEGER, q_value REAL, is_query INTEGER NOT NULL
+    row INTEGER PRIMARY KEY, leaf INTEGER, q_value REAL
 );
 CREATE TABLE redirect (number INTEGER PRIMARY KEY, row INTEGER NOT NULL, url INTEGER NOT NULL);
 CREATE TABLE item (
