@@ -86,7 +86,10 @@ def _add_rights(cursor: sqlite3.Cursor) -> None:
 
 def _drop_queries(cursor: sqlite3.Cursor) -> None:
     """From 9 to 10: no crawl sends queries to a search engine."""
-    cursor.execute("ALTER TABLE lease DROP COLUMN is_query")
+    cursor.execute("ALTER TABLE lease RENAME TO lease_9")
+    cursor.execute("CREATE TABLE lease (row INTEGER PRIMARY KEY, leaf INTEGER, q_value REAL)")
+    cursor.execute("INSERT INTO lease SELECT row, leaf, q_value FROM lease_9")
+    cursor.execute("DROP TABLE lease_9")
 
 
 MIGRATIONS: Final[Mapping[int, Migration]] = {
@@ -148,9 +151,7 @@ CREATE TABLE batch (
     urls TEXT NOT NULL, hosts TEXT NOT NULL, cues BLOB NOT NULL, counts BLOB NOT NULL
 );
 CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-CREATE TABLE lease (
-    row INTEGER PRIMARY KEY, leaf INTEGER, q_value REAL
-);
+CREATE TABLE lease (row INTEGER PRIMARY KEY, leaf INTEGER, q_value REAL);
 CREATE TABLE redirect (number INTEGER PRIMARY KEY, row INTEGER NOT NULL, url INTEGER NOT NULL);
 CREATE TABLE item (
     row INTEGER NOT NULL, place INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (row, place)
