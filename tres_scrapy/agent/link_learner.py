@@ -251,8 +251,11 @@ class LinkLearner:
 
     def _known(self, rows: Rows, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the known facts [n, K] of samples."""
+        none = np.zeros(len(rows), dtype=np.float32)
+        without = self.options.without
+        siblings = none if "siblings" in without else self._siblings(rows)
         record = self._hosts.logits(self._store["host"].take(rows))
-        return known_of(x, self._siblings(rows), record)
+        return known_of(x, siblings, none if "record" in without else record)
 
     def _siblings(self, rows: Rows) -> NDArray[np.float32]:
         """Return how relevant the fetched links of the same pages are [n], 0 without any."""

@@ -94,6 +94,7 @@ class LinkOptions:
         "learn from what links say; 0: decide by the eight features of the paper",
         name="link_model",
     )
+    without: tuple[str, ...] = ()  # groups that are not read, for experiments
     variance: float = 0.05  # of each weight before anything is learned
     rate: float = 0.2  # of AdaGrad
     shrinkage: float = 1e-3  # pull of each weight towards its prior

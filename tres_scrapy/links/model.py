@@ -116,6 +116,8 @@ class LinkModel:
         codes: LinkPrior = NO_PRIOR,
     ) -> None:
         self.options = options
+        self._scales = np.ones(GROUPS, dtype=np.float32)
+        self._scales[[group for group in CueGroup if group.name.lower() in options.without]] = 0
         size = GROUPS * GROUP_SIZE
         self.prior = np.concatenate([np.zeros(size, dtype=np.float32), means])
         self.prior[codes.codes] = codes.weights
@@ -131,7 +133,7 @@ class LinkModel:
 
     def read(self, known: NDArray[np.float32], codes: Codes, owner: NDArray[np.int64]) -> Links:
         """Return links as the model reads them, from their codes [m] and the link of each [m]."""
-        values = normed(codes, owner, len(known))
+        values = self._scales[codes >> np.uint32(BITS)] * normed(codes, owner, len(known))
         return Links(known, codes, values, owner)
 
     def estimate(self, links: Links) -> Estimate:

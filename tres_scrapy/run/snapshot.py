@@ -112,7 +112,8 @@ def strongest(learner: LinkLearner, names: Names) -> dict[str, list[LinkWeight]]
         return {}
     known = enumerate(learner.model.weights[CODES:].tolist())
     features = [LinkWeight(known_name(column), round(weight, 3)) for column, weight in known]
-    found = {group.name.lower(): _of_group(learner, names, group) for group in CueGroup}
+    read = [group for group in CueGroup if group.name.lower() not in learner.options.without]
+    found = {group.name.lower(): _of_group(learner, names, group) for group in read}
     found[FEATURE] = [each for each in features if abs(each.weight) >= FAINTEST]
     found[FEATURE].sort(key=lambda each: -each.weight)
     return {group: weights for group, weights in found.items() if weights}
