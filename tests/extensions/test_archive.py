@@ -52,7 +52,8 @@ def opened(tmp_path):
     """Open an archive of relevant pages or of all responses."""
 
     def open_(kind, name="a.warc.gz"):
-        crawler = Crawler(TRES_WARC=kind, TRES_OUTPUT=str(tmp_path / name))
+        output = tmp_path / name.replace(".warc.gz", ".jsonl")
+        crawler = Crawler(TRES_WARC=kind, TRES_OUTPUT=str(output))
         archive = Archive(crawler)
         archive.open()
         return archive, crawler
