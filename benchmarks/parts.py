@@ -21,6 +21,7 @@ from typing import Final
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
 import numpy as np
+from comparing.simulation import World
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.link_learner import LinkLearner
@@ -36,7 +37,6 @@ from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.sampling import Representatives
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.simulation import World
 from tres_scrapy.links.model import KNOWN, NO_PRIOR, LinkPrior
 
 Values = NDArray[np.float32]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.crawl.crawl import DATA
-from tres_scrapy.page.wall import WALLS
+from tres_scrapy.page.kind import WALLS
 from tres_scrapy.report.audit import Audit, checked, identity_of
 from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
@@ -32,7 +32,6 @@ KINDS: Final = {
     "uncertain": "little explored",
     "explored": "exploration",
     "seed": "seed",
-    "query": "search",
     "other": "policy",
 }
 ENDS: Final = {
@@ -56,6 +55,14 @@ def write_report(record: Record, path: Path) -> None:
     with record.moment():
         text = render(record)
     write_page(path, text)
+
+
+def report_beside(path: Path) -> Path:
+    """Write the report of the record at `path` beside it; return the page."""
+    page = path.with_suffix(SUFFIX)
+    with Record(path) as record:
+        write_report(record, page)
+    return page
 
 
 def render(record: Record) -> str:
@@ -185,7 +192,7 @@ def _headline(record: Record) -> dict[str, str]:
     if not curve:
         return {}
     last = curve[-1]
-    pages = ("relevant", "irrelevant", "copy", "query", DATA, FORGOTTEN, DISTRUSTED)
+    pages = ("relevant", "irrelevant", "copy", DATA, FORGOTTEN, DISTRUSTED)
     walls = {kind: count[kind] for kind in WALLS if kind in count}
     failures = sum(count.values()) - sum(count.get(kind, 0) for kind in pages)
     linked = independent(record)
