@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 BEST: Final = "best"  # of all pages without an answer: yes and no both teach much
 EDGE: Final = "at the edge"  # of being relevant
 AT_ONCE: Final = {BEST: 2, EDGE: 3}  # questions that are asked together
+FEW_YES: Final = 2  # answers yes, before which only the best are asked about
 THRESHOLD: Final = 0.5
 ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
 LOOKED_AT: Final = 100  # pages of a kind, for each of the questions together
@@ -53,8 +54,11 @@ def questions(
         EDGE: np.argsort(np.abs(p - THRESHOLD), kind="stable").tolist(),
     }
     choice = _Choice(left, [page for page in pages if page.url in answers])
-    while len(choice.rows) < most and choice.take_five(order):
-        pass
+    wanted = AT_ONCE
+    if sum(answers.values()) < FEW_YES:  # nothing is known of the edge without a page inside
+        wanted = {BEST: sum(AT_ONCE.values()), EDGE: 0}
+    while len(choice.rows) < most and choice.take_five(order, wanted):
+        wanted = AT_ONCE
     return [Question(left[row], float(p[row]), why) for row, why in choice.rows.items()][:most]
 
 
@@ -67,13 +71,13 @@ class _Choice:
         self._words = [_content(page) for page in asked]
         self._known: dict[int, frozenset[str]] = {}  # words of pages looked at
 
-    def take_five(self, order: Mapping[str, Sequence[int]]) -> bool:
-        """Add the next five, fewer if no more are unlike the others; return whether any was."""
+    def take_five(self, order: Mapping[str, Sequence[int]], wanted: Mapping[str, int]) -> bool:
+        """Add the next five, so many of each kind; return whether one was unlike all others."""
         sites: set[str] = set()
         before = len(self.rows)
         for why, rows in order.items():
             fresh = [row for row in rows if row not in self.rows][:LOOKED_AT]
-            last = len(self.rows) + AT_ONCE[why]
+            last = len(self.rows) + wanted[why]
             for elsewhere in (True, False):
                 for row in fresh:
                     site = urlsplit(self._pages[row].url).netloc
