@@ -71,7 +71,7 @@ class LastVerdicts:
             self._seen.add(page.url)
             if monotonic() > told + PATIENCE:
                 told = monotonic()
-                logger.info("%d of %d pages are judged again", len(self._seen), count)
+                logger.info("%d of %d pages are judged by the last model", len(self._seen), count)
             if relevant:
                 output.append(page.row)
                 self._relevant[page.url] = probability

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 BEST: Final = "best"  # of all pages without an answer: yes and no both teach much
 EDGE: Final = "at the edge"  # of being relevant
 AT_ONCE: Final = {BEST: 2, EDGE: 3}  # questions that are asked together
-FEW_YES: Final = 2  # answers yes, before which only the best are asked about
 THRESHOLD: Final = 0.5
 ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
 LOOKED_AT: Final = 100  # pages of a kind, for each of the questions together
@@ -55,7 +54,7 @@ def questions(
     }
     choice = _Choice(left, [page for page in pages if page.url in answers])
     wanted = AT_ONCE
-    if sum(answers.values()) < FEW_YES:  # nothing is known of the edge without a page inside
+    if not any(answers.values()):  # the edge teaches nothing before a page inside is known
         wanted = {BEST: sum(AT_ONCE.values()), EDGE: 0}
     while len(choice.rows) < most and choice.take_five(order, wanted):
         wanted = AT_ONCE

@@ -5,9 +5,10 @@ it is are unknown: their joint distribution is computed on a grid, from the numb
 that the keywords let expect, and from answers. An answered page has the score of a model that does
 not know it, so that it may be chosen in any way that depends on the score alone.
 
-Without answers the threshold is where that share is expected to be 0.5. With answers it is where
-the output has the highest expected F1: where scores tell relevant pages badly from others, fewer
-than half of the pages at the threshold are relevant.
+Before the first answer yes the threshold is where that share is expected to be 0.5: as the number
+of relevant pages says, and how pages score that are likely by the keywords. Then it is where the
+output has the highest expected F1: where scores tell relevant pages badly from others, fewer than
+half of the pages at the threshold are relevant.
 """
 
 from __future__ import annotations
