@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -62,24 +61,6 @@ def hostile(tmp_path_factory):
     with Record(path) as read:
         write_report(read, path.with_suffix(".html"))
     return path.with_suffix(".html")
-
-
-def test_report_has_one_count_where_the_last_model_judged(path, tmp_path):
-    copy = tmp_path / path.name
-    shutil.copy(path, copy)
-    with Record(copy) as read:
-        then, out = read.count()["relevant"], next(read.pages())
-    final = {"pages": then + 4, "domains": 3, "identity": "x", "rows_out": [out.row]}
-    with closing(open_to_write(copy)) as file:
-        file.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", ("final", json.dumps(final)))
-    with Record(copy) as read:
-        page = render(read).replace(plotly_script(), "")
-    text = LexborHTMLParser(page).body.text(separator=" ")
-    assert f"{then + 4} of " in text
-    assert f"when they were fetched, {then} were judged relevant" in text
-    assert re.search(rf"relevant pages\s+{then + 4}\s", text)
-    found = LexborHTMLParser(page).css_first("ol.best")
-    assert f'href="{out.final_url or out.url}"' not in found.html
 
 
 def test_page_shows_when_crawl_resumed(tmp_path):
