@@ -64,7 +64,7 @@ def test_answers_correct_pages_and_links_at_once(task):
     assert [each.scores["food"] for each in after] == [each.probability for each in trained]
     assert after[0].model != before[0].model
     assert after[0].described[0, 2] < before[0].described[0, 2]
-    assert any("answers; by the answers" in note for note in after[0].notes)
+    assert any("unknown without a yes" in note for note in after[0].notes)
 
 
 def test_killed_process_goes_on(task):
