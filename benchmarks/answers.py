@@ -5,8 +5,8 @@
 
 Each crawl is the program's own, `tres crawl` on a recorded web, from the directory of all sites. An
 oracle answers what the crawl asks, five pages at a time, from the true labels; the share `--wrong`
-of its answers is wrong. A host is asked ten times a second at most, so that the answers come while
-the crawl runs. The data folder holds WEB.warc.gz and WEB-TOPIC.txt. Printed for each
+of its answers is wrong. With answers a host is asked ten times a second at most, so that they come
+while the crawl runs. The data folder holds WEB.warc.gz and WEB-TOPIC.txt. Printed for each
 crawl: pages with the label among those fetched, copies of others apart; items in the output; its
 precision, recall and F1 by the labels of what was fetched; F1 of the best threshold and average
 precision (AP) of the final P(relevant); and of the items, how many are not what `tres export` with
@@ -90,7 +90,7 @@ def run(crawl: Crawl, data: Path, folder: Path) -> None:
     arguments += [part for name, value in given.items() for part in ("-a", f"{name}={value}")]
     settings = [
         "-s",
-        f"DOWNLOAD_DELAY={DELAY}",
+        f"DOWNLOAD_DELAY={DELAY if crawl.answers else 0}",
         "-s",
         "CONCURRENT_REQUESTS=1",
         "-s",

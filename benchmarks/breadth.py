@@ -23,16 +23,16 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when
 
 import matplotlib as mpl
 import numpy as np
+from comparing.simulation import World
+from comparing.table import name_of
 from matplotlib.figure import Figure
 from plot_style import COLOURS, MARKERS, NO_METADATA, STYLE
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.registry import kind_of
-from tres_scrapy.lab.simulation import World
-from tres_scrapy.lab.table import name_of
 
 RESULTS = Path(__file__).parent / "results"
-RIVALS = ("best_first", "breadth_first", "rivals:ACHE", "rivals:SEEDFINDER")
+RIVALS = ("best_first", "breadth_first", "rivals:ACHE")
 DIAL = "tres"
 
 

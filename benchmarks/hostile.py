@@ -36,6 +36,8 @@ from pathlib import Path
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
+from comparing.library import Library
+from comparing.simulation import Simulation, World
 from hostility.attack import ATTACKS, STATES
 from hostility.honest import believe, generated, recorded
 from hostility.honest import crawl as crawl_honest
@@ -43,8 +45,6 @@ from hostility.site import crawl
 from hostility.trap import KINDS, KNOWING, TEXTS, TrappedWeb, is_trap
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.lab.library import Library
-from tres_scrapy.lab.simulation import Simulation, World
 
 ROOT = Path(__file__).parents[1]
 

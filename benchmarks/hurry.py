@@ -23,10 +23,11 @@ from typing import NamedTuple
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
+from comparing.simulation import Simulation, World
+
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.host import Patience
 from tres_scrapy.frontier.ledger import Availability
-from tres_scrapy.lab.simulation import Simulation, World
 
 
 class Pace(NamedTuple):

@@ -49,7 +49,7 @@ SCENARIOS: dict[str, tuple[int, int, Mapping[str, Fault]]] = {  # sites, pages o
 class Sites:
     """A web of sites whose pages each link to two others of their site, and to all sites."""
 
-    name, search, https, labelled = "sites", "", False, False
+    name, https, labelled = "sites", False, False
     seeds: tuple[str, ...] = ("http://h0.test/0",)
     notes: tuple[str, ...] = ()
 

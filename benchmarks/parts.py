@@ -1,5 +1,7 @@
 """What each part of the agent brings: TRES without its tree, network, link model or host values.
 
+"siblings believed" is what the links of one page say of each other before the crawl has learned it.
+
     python benchmarks/parts.py [--data FOLDER --models FOLDER] [--seeds 1 2 3] [--pages 500]
 
 Crawls are simulated, one request at a time, without MAX: of the generated web and, with --data, of
@@ -19,6 +21,7 @@ from typing import Final
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
 import numpy as np
+from comparing.simulation import World
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.link_learner import LinkLearner
@@ -27,12 +30,14 @@ from tres_scrapy.agent.policy_inputs import Kind, PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.sampling import Representatives
-from tres_scrapy.lab.simulation import World
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.links.model import KNOWN, NO_PRIOR, LinkPrior
 
 Values = NDArray[np.float32]
 
@@ -82,10 +87,29 @@ class WithoutHosts(TresPolicy):
         return NoHosts(self._store, setup.links, setup.seed, setup.link_prior)
 
 
+class DoubtSiblings(LinkLearner):
+    """Believes nothing of the fetched links of the same page before the crawl."""
+
+    def __init__(
+        self, store: SampleStore, options: LinkOptions, seed: int, prior: LinkPrior = NO_PRIOR
+    ) -> None:
+        super().__init__(store, options, seed, prior)
+        siblings = KNOWN.index("siblings") - len(KNOWN)
+        self.model.prior[siblings] = self.model.weights[siblings] = 0
+
+
+class WithoutSiblings(TresPolicy):
+    """Chooses as TRES did before siblings were believed."""
+
+    def _make_links(self, setup: PolicyInputs) -> LinkLearner:
+        return DoubtSiblings(self._store, setup.links, setup.seed, setup.link_prior)
+
+
 PARTS: Final = {
     "network": WithoutNetwork,
     "tree": WithoutTree,
     "hosts": WithoutHosts,
+    "siblings believed": WithoutSiblings,
 }
 ALL, LINKS = "(nothing)", "link model"
 POLICIES.update(

@@ -13,7 +13,7 @@ university-TOPIC.txt and sites-TOPIC.txt. Everything else is written to --scratc
 2. The starts are chosen. Of each of the two universities: the three pages with most links to other
    recorded pages, two of a host at most. Of the sites: their directory (start 1); the directory and
    a relevant page, drawn at random of those that link to other relevant pages (start 2).
-3. `tres bench` runs the policies, and TRES again with each --ablation. Finished runs are
+3. `compare.py` runs the policies, and TRES again with each --ablation. Finished runs are
    not repeated, so the same command continues after Ctrl-C.
 4. results/real.md and results/real.csv show all runs in --scratch.
 """
@@ -29,17 +29,18 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from comparing.comparison import FOUND, found_tables, write_rows
+from comparing.result import Result, read_results
+from comparing.table import LOOKAHEAD, TRES
+
 from tres_scrapy.config.parser import seeds
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.comparison import FOUND, found_tables, write_rows
-from tres_scrapy.lab.result import Result, read_results
-from tres_scrapy.lab.table import LOOKAHEAD, TRES
 from tres_scrapy.lab.webs.recorded import RecordedWeb, Recording
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.shipped import TOPIC_FILE
@@ -47,6 +48,8 @@ from tres_scrapy.url.canonical import domain_of
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
+TRES_PROGRAM: Final = ("-m", "tres_scrapy.cli.main")
+COMPARE: Final = (str(HERE / "compare.py"),)
 TRAINED: Final = ("course", "faculty", "project", "student")
 DIRECTORY: Final = "http://directory.test/"
 AS_SHIPPED: Final = "as-shipped"
@@ -68,9 +71,9 @@ WEBS: Final = {
 }
 
 
-def run(*arguments: object) -> int:
-    """Run a command of `tres` in the repository and return its exit status."""
-    command = [sys.executable, "-m", "tres_scrapy.cli.main", *map(str, arguments)]
+def run(*arguments: object, program: Sequence[str] = TRES_PROGRAM) -> int:
+    """Run a command of `tres`, or another program, in the repository and return its exit status."""
+    command = [sys.executable, *program, *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": str(HERE)}  # that of the rivals
     done = subprocess.run(command, cwd=ROOT, env=environment, check=False)  # noqa: S603 - ours
     return done.returncode
@@ -156,12 +159,13 @@ def bench(name: str, starts: str, options: argparse.Namespace) -> int:
     common += ["-s", f"TRES_MODELS={options.models}"]
     folder = options.scratch / name
     status = run(
-        *("bench", *common, "--policies", *options.policies, "--output", folder / AS_SHIPPED)
+        *(*common, "--policies", *options.policies, "--output", folder / AS_SHIPPED),
+        program=COMPARE,
     )
     for text in options.ablation:
         settings = [part for each in text.split(",") for part in ("-s", each)]
         output = ("--policies", TRES, "--output", folder / text)
-        status = max(status, run("bench", *common, *settings, *output))
+        status = max(status, run(*common, *settings, *output, program=COMPARE))
     return status
 
 

@@ -23,8 +23,7 @@ from tres_scrapy.downloader.request import RIGHTS
 from tres_scrapy.middlewares.page_rights import PageRights
 from tres_scrapy.page.robots import US
 from tres_scrapy.page.text import parse, read_page
-from tres_scrapy.rights.licence import licences
-from tres_scrapy.rights.signal import HEADERS, meta_signals
+from tres_scrapy.rights.signal import HEADERS, licences, meta_signals
 from tres_scrapy.topic.pack import Judged
 
 ANY = "http://a.test/"  # URLs of records need not be valid ones

@@ -15,6 +15,7 @@ from functools import partial
 from itertools import count
 
 import numpy as np
+from comparing.simulation import Simulation, World
 
 from tres_scrapy.cluster.actor_policy import ActorPolicy
 from tres_scrapy.cluster.budget import Budget
@@ -27,7 +28,6 @@ from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.config.config import Config, ShardOptions
 from tres_scrapy.crawl.assembly import learning_setup
 from tres_scrapy.frontier.ledger import Availability
-from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.lab.webs.web import Count
 
 

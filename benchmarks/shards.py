@@ -21,10 +21,10 @@ from typing import NamedTuple, get_type_hints
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
+from comparing.simulation import World
 from shard_simulation import ShardSimulation, Timing
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.lab.simulation import World
 
 REQUESTS = 16  # at a time, of a shard; all crawls are compared with one shard that has so many
 RESULTS = Path(__file__).parent / "results"

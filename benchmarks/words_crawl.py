@@ -25,14 +25,14 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import torch
+from comparing.library import Library
+from comparing.simulation import Simulation, World
 from real_webs import hubs
 from topic import ROOT
 from words import TOPICS
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.lab.library import Library
-from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.web import Web
 from tres_scrapy.page.copies import fingerprint

@@ -55,7 +55,7 @@ LOG = {  # what a line of the log of an offline web holds
     "status": "HTTP status of the answer",
     "kind": "kind of the answer, see below",
     "relevant": "the true label",
-    "site_kind": "`off`, `pure`, `mixed`, `hub`, `corpus`, `recorded`; empty for the search engine",
+    "site_kind": "`off`, `pure`, `mixed`, `hub`, `corpus`, `recorded`",
     "duplicate": "whether it was requested before",
 }
 

@@ -159,7 +159,7 @@ MEANINGS: Final[dict[str, tuple[str, dict[str, str]]]] = {  # of each table and 
     ),
     "lease": (
         "What is being fetched, in JOBDIR",
-        {"row": "", "leaf": "by which it was chosen", "q_value": "", "is_query": ""},
+        {"row": "", "leaf": "by which it was chosen", "q_value": ""},
     ),
     "redirect": (
         "The URLs that a fetch was redirected to, until its page is booked, in JOBDIR",

@@ -87,7 +87,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         _fast_test = None
 
 
-def _refuse_processes(event: str, _: tuple[object, ...]) -> None:
+def _refuse_processes(event: str, arguments: tuple[object, ...]) -> None:
+    if "ldconfig" in str(arguments[:2]):  # by PyTorch for GPUs, when it is imported
+        return
     if _fast_test is not None and event in STARTS:
         raise RuntimeError(f"{_fast_test.name} starts a process: mark it with pytest.mark.slow")
 
@@ -203,7 +205,7 @@ def running(
             process.kill()
 
 
-def command(*arguments: object) -> None:
+def command(*arguments: object, **more) -> None:
     """Run a command of `tres` in this process; it ends by SystemExit."""
     from tres_scrapy.cli.command import PROJECT as SETTINGS  # noqa: PLC0415 - as below
     from tres_scrapy.cli.command import run_line  # noqa: PLC0415
@@ -211,7 +213,7 @@ def command(*arguments: object) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(SETTINGS, "tres_scrapy.settings")
         try:
-            run_line(*map(str, arguments))
+            run_line(*map(str, arguments), **more)
         finally:
             speak_as_scrapy()
 

@@ -3,6 +3,7 @@
 import numpy as np
 from judged import judged, told
 from plain_policy import PlainPolicy
+from soup import FOOD, OTHER
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
@@ -16,6 +17,7 @@ from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.run_file import open_to_write
 from tres_scrapy.run.writer import Writer
 
+VEGETABLES = ("leek", "carrot", "radish", "turnip", "celery", "parsnip")
 META = {"topic": "food", "policy": "tres"}
 
 
@@ -67,3 +69,15 @@ def record(path, crawl, every=10, *, is_durable=False):
             writer.flush(100.0 + number)
     writer.close(500.0, "page_limit")
     return bookings
+
+
+def record_poor(path):
+    """Record a crawl with a trained pack that calls half of both kinds of pages relevant."""
+    crawl = crawl_of(pages=40)
+    meta = META | {"started": "20260101T000000.000000"}
+    meta |= {"output": str(path.with_suffix(".jsonl"))}
+    writer = Writer.open(path, crawl, meta, {"TRES_TEXTS": "True"}, 100.0)
+    for n, booking in enumerate(steps(crawl)):
+        text = (FOOD if n % 2 else OTHER).format(VEGETABLES[n % 6] + f" number {n}" * 9)
+        writer.note(told(booking, "", text, 0.3 + 0.4 * (n % 4 > 1)), 100.0)
+    writer.close(200.0, "page_limit")

@@ -45,7 +45,6 @@ ROOT = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 # The command of a guest is a file of cli/, which goes with the guest.
 COMMANDS = {
-    "bench.py": {"lab"},
     "web.py": {"lab"},
     "train.py": {"training"},
     "vectors.py": {"training"},

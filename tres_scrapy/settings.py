@@ -42,4 +42,5 @@ EXTENSIONS = {
     "scrapy.extensions.spiderstate.SpiderState": None,  # it unpickles a file of JOBDIR
 }
 
+LOGSTATS_INTERVAL = 10.0  # seconds between two progress lines
 LOG_LEVEL = "INFO"

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from comparing.simulation import Simulation, World
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.trust import Trust
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.share import Shares
 from tres_scrapy.frontier.column import Rows
-from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.page import copies
 
 LOOK: Final = 50  # pages between two looks at what the report would say

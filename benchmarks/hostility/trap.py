@@ -43,7 +43,7 @@ class TrappedWeb:
         self, web: Web, kind: str, share: float, *, text: str = "pieces", seed: int = 0
     ) -> None:
         self.name = f"{web.name}-{kind}-{share:g}-{text}"
-        self.seeds, self.search, self.https = web.seeds, web.search, web.https
+        self.seeds, self.https = web.seeds, web.https
         self.labelled, self.notes = web.labelled, web.notes
         self._web = web
         self._kind = kind

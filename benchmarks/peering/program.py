@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 from venv import EnvBuilder
 
-from tres_scrapy.lab.result import code_version
+from comparing.result import code_version
+
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.url.whole_file import sha256
 

@@ -1,6 +1,6 @@
 """The crawlers that TRES is compared with (P 3.4), each with its source.
 
-`PYTHONPATH=benchmarks tres bench --policies tres rivals:ACHE` compares one.
+`python benchmarks/compare.py --policies tres rivals:ACHE` compares one.
 """
 
 from __future__ import annotations
@@ -8,17 +8,15 @@ from __future__ import annotations
 from typing import Final
 
 from rivals.ache import AchePolicy
-from rivals.inputs import with_graph, with_keywords, with_search
+from rivals.inputs import with_graph, with_keywords
 from rivals.lookahead import LookaheadPolicy
 from rivals.opic import OpicPolicy
-from rivals.seedfinder import SeedFinderPolicy
 from rivals.shark_search import SharkSearchPolicy
 from tres_scrapy.agent.policy_inputs import Kind
 
 ACHE = Kind(AchePolicy, classifier="svm", extra="train")
-SEEDFINDER = Kind(SeedFinderPolicy, classifier="svm", prepare=with_search)
 SHARK_SEARCH = Kind(SharkSearchPolicy, rewarded=False, prepare=with_keywords)
 OPIC = Kind(OpicPolicy, rewarded=False)
 LOOKAHEAD = Kind(LookaheadPolicy, rewarded=False, prepare=with_graph)  # a ceiling, no crawler
-NAMES: Final = ("ACHE", "SEEDFINDER", "SHARK_SEARCH", "OPIC", "LOOKAHEAD")
+NAMES: Final = ("ACHE", "SHARK_SEARCH", "OPIC", "LOOKAHEAD")
 RIVALS: Final = tuple(f"rivals:{name}" for name in NAMES)

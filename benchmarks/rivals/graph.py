@@ -9,11 +9,11 @@ from typing import Final, Protocol, runtime_checkable
 from urllib.parse import urljoin
 
 import numpy as np
+from comparing.library import read_answer
 from numpy.typing import ArrayLike, NDArray
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.lab.library import read_answer
 from tres_scrapy.lab.webs.web import Web
 from tres_scrapy.page.kind import is_soft_404
 from tres_scrapy.url.canonical import canonicalise

@@ -1,4 +1,4 @@
-"""What some rivals need to know beyond what TRES does: keywords, a search engine, the graph."""
+"""What some rivals need to know beyond what TRES does: keywords, the graph."""
 
 from __future__ import annotations
 
@@ -10,38 +10,23 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.typed import typed
 from tres_scrapy.lab.policies.inputs import open_web_of
-from tres_scrapy.lab.webs.search import SEARCH
 from tres_scrapy.lab.webs.web import Web
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.url.message import TresError
 
 
 @dataclass(frozen=True)
-class SearchInputs(PolicyInputs):
-    """The arguments of a policy that searches for words.
-
-    `keywords` are those of the topic; for a search engine, the name of the topic comes first.
-    `search` is the URL of a search engine with {query} in it.
-    """
+class KeywordInputs(PolicyInputs):
+    """The arguments of a policy that looks for the keywords of the topic."""
 
     keywords: Sequence[str] = ()
-    search: str | None = None
-
-
-def with_search(
-    setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
-) -> SearchInputs:
-    """Add the search engine, that of the offline web if the user gives none, and keywords."""
-    search = config.search_url or (SEARCH if config.web.kind else None)
-    keywords = (" ".join(config.topics), *pack.given)
-    return SearchInputs(**vars(setup), search=search, keywords=keywords)
 
 
 def with_keywords(
     setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
-) -> SearchInputs:
+) -> KeywordInputs:
     """Add the keywords of the pack, as the user gave them."""
-    return SearchInputs(**vars(setup), keywords=pack.given)
+    return KeywordInputs(**vars(setup), keywords=pack.given)
 
 
 @dataclass(frozen=True)

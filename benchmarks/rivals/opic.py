@@ -15,7 +15,12 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.agent.policy import (
+    NO_TEXT,
+    Decision,
+    Experience,
+    PageText,
+)
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.ledger import ANY_HOST, Availability

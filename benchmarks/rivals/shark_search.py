@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rivals.inputs import SearchInputs
+from rivals.inputs import KeywordInputs
 from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText
 from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import SampleStore
@@ -40,7 +40,7 @@ class SharkSearchPolicy(QueuePolicy):
 
     reads_text = True
 
-    def __init__(self, store: SampleStore, setup: SearchInputs) -> None:
+    def __init__(self, store: SampleStore, setup: KeywordInputs) -> None:
         super().__init__(store)
         self._query = Query(setup.keywords)
         self._scores = Table(np.dtype([("inherited", "f8")]))  # by row; 0 for a seed

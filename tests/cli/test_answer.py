@@ -113,6 +113,8 @@ def test_running_crawl_learns_answers_itself(run, recorded, capsys):
         code, said, _ = call(capsys, "answer", run, "--yes", "http://h1.test")
         assert (code, pack.read_bytes()) == (0, before)
         assert "The crawl runs: it learns" in said
+        said = call(capsys, "answer", run, "--answerer", "builtins:list")[1]
+        assert "Resume the crawl" not in said
     assert "12 pages and 1 answer;" in call(capsys, "export", "--run", recorded)[2]
     assert pack.read_bytes() != before
 

@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 from judged import told
-from recorded_run import META, crawl_of, steps
-from soup import FOOD, OTHER, lines_of
+from recorded_run import META, crawl_of, record_poor, steps
+from soup import FOOD, lines_of
 from test_answer import call, exported
 
 from tres_scrapy.report.record import Record
@@ -14,19 +14,12 @@ from tres_scrapy.run.run_file import open_to_write
 from tres_scrapy.run.writer import Writer
 from tres_scrapy.topic.topic_folder import TopicFolder
 
-WORDS = ("leek", "carrot", "radish", "turnip", "celery", "parsnip")
-
 
 @pytest.fixture
 def poor(tmp_path):
     """The record of a crawl whose pack calls half of both kinds of pages relevant."""
-    path, crawl = tmp_path / "food.run", crawl_of(pages=40)
-    meta = META | {"started": "20260101T000000.000000", "output": str(tmp_path / "food.jsonl")}
-    writer = Writer.open(path, crawl, meta, {"TRES_TEXTS": "True"}, 100.0)
-    for n, booking in enumerate(steps(crawl)):
-        text = (FOOD if n % 2 else OTHER).format(WORDS[n % 6] + f" number {n}" * 9)
-        writer.note(told(booking, "", text, 0.3 + 0.4 * (n % 4 > 1)), 100.0)
-    writer.close(200.0, "page_limit")
+    path = tmp_path / "food.run"
+    record_poor(path)
     with Record(path) as read, path.with_suffix(".jsonl").open("w", encoding="utf-8") as output:
         for page in read.pages():
             row = {"url": page.url, "fetched_at": "2026-01-02", "probability": page.probability}

@@ -21,13 +21,6 @@ FILES = {
 SIDES = "--relevant one.jsonl --irrelevant one.jsonl"
 LINES = {
     "answer broken.jsonl": "has no topic that learns",
-    "bench --jobs x": "--jobs 'x' must be a whole number of 1 or more",
-    "bench --max 2_5": "--max '2_5' must not rise",
-    "bench --policies nope": "--policies 'nope' must be one of tres",
-    "bench --starts @nowhere": "--starts '@nowhere' cannot be read",
-    "bench --web corpus": "--web corpus and --web recorded need --data FILE",
-    "bench --web corpus --data broken.jsonl": "broken.jsonl line 1 is not a document",
-    "bench --web recorded --data noise.warc --starts x": "--starts 'x' must hold http(s) URLs",
     "classify broken one.jsonl --models models": "topic pack 'broken': ",
     "classify food one.jsonl -L loud": "LOG_LEVEL 'loud': must be one of CRITICAL",
     "classify food one.jsonl --words -1": "'--words': -1 is not in the range",

@@ -28,14 +28,14 @@ def test_every_file_is_a_command():
 
 def test_command_goes_with_its_file(monkeypatch, capsys):
     known = main.find_spec
-    gone = "tres_scrapy.cli.bench"
+    gone = "tres_scrapy.cli.cluster"
     monkeypatch.setattr(main, "find_spec", lambda name: None if name == gone else known(name))
-    assert "bench" not in commands()
-    with pytest.raises(SystemExit, match="tres: unknown command 'bench'"):
-        command("bench")
+    assert "cluster" not in commands()
+    with pytest.raises(SystemExit, match="tres: unknown command 'cluster'"):
+        command("cluster")
     with pytest.raises(SystemExit, match="0"):
         command()
-    assert "compare crawlers" not in capsys.readouterr().out
+    assert "one crawl in several" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", [*commands(), "cluster crawl"])

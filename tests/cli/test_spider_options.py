@@ -69,7 +69,7 @@ def test_stats_are_shown_when_asked_for(given, arguments):
     ("given", "complaint"),
     [
         (("--page", "5"), "tres crawl: unknown option --page; did you mean --pages?; "),
-        (("--max_html=5",), "tres crawl: unknown option --max_html; did you mean --max-html?; "),
+        (("--max_depth=5",), "tres crawl: unknown option --max_depth; did you mean --max-depth?; "),
         (("--pages",), "tres crawl: --pages needs a value; "),
         (("--pages", "--csv"), "tres crawl: --pages needs a value; "),
         (("--csv", "1"), "tres crawl: --csv takes no value: write --csv; "),

@@ -1,6 +1,6 @@
 import pytest
 
-from tres_scrapy.cluster.page import ClusterControl
+from tres_scrapy.cluster.view import ClusterControl
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.live.steering import ControlError

@@ -1,8 +1,9 @@
+import itertools
 import logging
 
 from tres_scrapy.cluster.coordinator import Overview
 from tres_scrapy.cluster.message import SNAPSHOT_ERROR, Status
-from tres_scrapy.cluster.view import START_UP, ClusterProgress
+from tres_scrapy.cluster.view import EVERY, START_UP, ClusterProgress
 
 
 def test_shard_without_snapshots_is_named_once(caplog):
@@ -48,7 +49,8 @@ def test_speed_counts_pages_since_this_start(caplog):
 
 def test_shards_that_report_are_counted(caplog):
     caplog.set_level(logging.INFO)
-    progress = ClusterProgress(500, 2, 0.0)
+    clock = itertools.count(step=EVERY)
+    progress = ClusterProgress(500, 2, clock=lambda: next(clock))
     progress.show(Overview({0: Status(0)}, {0: 0.1}, 500, "", "", 2))
     assert caplog.messages == ["starting: 1 of 2 shards report"]
     progress.show(Overview({0: Status(0), 1: Status(1)}, {0: 0.1, 1: 99.0}, 500, "", "", 2))

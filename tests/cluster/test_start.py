@@ -58,7 +58,6 @@ def test_job_in_use_is_refused(job, monkeypatch, caplog):
     [
         ({"topic": "food"}, "no seed"),
         ({"topic": "food", "seed": "https://real.org/"}, "must have a contact: add"),
-        ({**FOOD, "warc_file": "a.warc.gz"}, "each shard writes its own archive"),
         (
             {**FOOD, "max_per_domain": "5_2", "pages": "9"},
             "a crawl in shards needs one number, or none",

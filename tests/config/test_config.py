@@ -11,7 +11,7 @@ from tres_scrapy.config import option
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.guest import offered
-from tres_scrapy.config.limit import Cap, FrontierLimits, ReadingLimits
+from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.config.option import apply_arguments
 
 
@@ -72,7 +72,7 @@ def test_value_is_read(name, text, value):
         ("gamma", "nan", "number from 0"),
         ("csv", "maybe", "1 or 0"),
         ("topic", "../../etc", "letters, digits"),
-        ("web_port", "65536", "from 0 to 65535"),
+        ("metrics_port", "65536", "from 0 to 65535"),
         ("seed", "http://a.test/, mailto:x@a.test", "'mailto:x@a.test"),
         ("seed", "tea", "'tea' is not one"),
         ("seed", "two words.org", "'two words.org' is not one"),
@@ -81,7 +81,6 @@ def test_value_is_read(name, text, value):
         ("metrics_file", "a", "a name ending in .prom"),
         ("fields", "html,htm", "some of language, html, markdown, date, headings"),
         ("warc", "some", "one of none, relevant, all"),
-        ("warc_file", "a.warc", "a name ending in .warc.gz"),
         ("deny", "a(", "a regular expression or @FILE, 'a(' is not one"),
         ("denied_domains", "a.test/b", "domains such as example.org,.edu or @FILE, 'a.test/b' is"),
         ("denied_domains", "a.test,", "'' is not one"),
@@ -103,11 +102,6 @@ def test_bad_value_is_one_line(name, text, rule):
 def test_misspelt_choice_gets_a_hint(settings, hint):
     with pytest.raises(ConfigError, match=f"must be one of .*; did you mean {hint}[?]$"):
         config(**settings)
-
-
-def test_reading_limits_are_settings():
-    limits = config(max_html=1000, max_links=10).reading
-    assert limits == ReadingLimits(html=1000, links=10)
 
 
 def test_frontier_limits_are_settings():

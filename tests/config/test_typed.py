@@ -37,14 +37,14 @@ SAID = {  # in the words of scrapy, of tres crawl, of tres classify
         ),
     ),
     "name": (
-        lambda: named("TRES_MAX_HTML"),
-        ("TRES_MAX_HTML (-a max_html=)", "--max-html", "TRES_MAX_HTML"),
+        lambda: named("TRES_MAX_DEPTH"),
+        ("TRES_MAX_DEPTH (-a max_depth=)", "--max-depth", "TRES_MAX_DEPTH"),
     ),
     "refresh": (lambda: named("TRES_REFRESH_STORE"), ("TRES_REFRESH_STORE (-a store=)", "--store")),
     "spider": (lambda: crawl_of("tres"), ("scrapy crawl tres", "tres crawl")),
     "other spider": (lambda: crawl_of("refresh"), ("scrapy crawl refresh", "tres refresh")),
 }
-OPTIONS = {"seed", "pages", "browser_sandbox", "private_addresses", "max_html", "store"}
+OPTIONS = {"seed", "pages", "browser_sandbox", "private_addresses", "max_depth", "store"}
 
 
 @pytest.mark.parametrize("what", SAID)

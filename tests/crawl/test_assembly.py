@@ -43,6 +43,6 @@ def test_policy_without_its_pack_is_refused(tmp_path):
 
 
 def test_policy_without_its_input_is_refused():
-    config = Config.from_settings({"TRES_TOPIC": "food", "TRES_POLICY": "rivals:SEEDFINDER"})
-    with pytest.raises(ConfigError, match="set TRES_SEARCH_URL"):
+    config = Config.from_settings({"TRES_TOPIC": "food", "TRES_POLICY": "rivals:LOOKAHEAD"})
+    with pytest.raises(ConfigError, match="rivals:LOOKAHEAD"):
         make_crawl(config, PACK)

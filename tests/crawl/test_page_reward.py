@@ -6,7 +6,7 @@ from judged import judged
 
 from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.crawl.failure import BAD_DOCUMENT, SOFT_404
-from tres_scrapy.crawl.verdict import Verdicts, reward_of
+from tres_scrapy.crawl.verdict import Verdicts
 from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.text import Page
@@ -20,9 +20,9 @@ WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
 SOUP, STEW = mark("a soup of onions and bread"), mark("stew of beans with thyme", "http://b.test/")
 
 
-def of(verdicts, mark=SOUP, probability=0.9, scope=None, *, site=0, is_query=False, **fields):
+def of(verdicts, mark=SOUP, probability=0.9, scope=None, *, site=0, **fields):
     page = judged(False, mark=mark, **fields)._replace(probability=probability)
-    return verdicts.of(page, scope, site, is_query=is_query)
+    return verdicts.of(page, scope, site)
 
 
 @pytest.mark.parametrize(("probability", "relevant"), [(0.39, False), (0.4, True), (1.0, True)])
@@ -95,25 +95,6 @@ def test_page_that_cannot_be_relevant_has_no_grade():
     verdicts = Verdicts(0.4)
     assert verdicts.grade_of(of(verdicts, probability=0.3)) > 0
     assert verdicts.grade_of(of(verdicts, probability=0.3)) == 0, "a copy"
-    assert verdicts.grade_of(of(verdicts, STEW, is_query=True)) == 0
-
-
-def test_answer_to_query_is_irrelevant():
-    assert not of(Verdicts(0.4), is_query=True).relevant
-
-
-@pytest.mark.parametrize(
-    ("relevant", "is_trusted", "is_query", "reward"),
-    [
-        (True, False, False, 1.0),
-        (False, False, False, 0.0),
-        (False, True, False, 1.0),
-        (True, True, True, 0.0),
-        (False, False, True, 0.0),
-    ],
-)
-def test_reward_of_page(relevant, is_trusted, is_query, reward):
-    assert reward_of(relevant, is_trusted=is_trusted, is_query=is_query) == reward
 
 
 def test_hidden_page_earns_nothing():
@@ -127,6 +108,6 @@ def test_page_in_another_language_earns_nothing():
     page = judged(False, mark=SOUP)._replace(probability=0.9)
     page = page._replace(page=replace(page.page, language="de"))
     scope = Scope.of(ScopeOptions(languages=("en",)))
-    foreign = Verdicts(0.5).of(page, scope, 0, is_query=False)
+    foreign = Verdicts(0.5).of(page, scope, 0)
     assert foreign.on_topic
     assert not foreign.relevant

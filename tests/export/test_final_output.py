@@ -73,6 +73,15 @@ def lists_of(record):
     return good, bad
 
 
+def test_log_says_that_pages_are_judged_again(record, monkeypatch, caplog):
+    caplog.set_level("INFO")
+    monkeypatch.setattr("tres_scrapy.export.late_item.PATIENCE", -1.0)
+    LastVerdicts(record, view_of())
+    count = len(pages_of(record))
+    assert caplog.messages[0] == f"Judges {count} pages again by the last model"
+    assert caplog.messages[-1] == f"{count} of {count} pages are judged by the last model"
+
+
 def test_output_follows_the_last_model(record, tmp_path):
     good, bad = lists_of(record)
     path = tmp_path / "food.jsonl"

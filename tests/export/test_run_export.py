@@ -13,8 +13,7 @@ from tres_scrapy.cli.export import command
 from tres_scrapy.config.typed import speak_as_scrapy
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.report.record import Record
-from tres_scrapy.run.page_text import LEVEL, StoredText, packed
-from tres_scrapy.run.run_file import RecordError, open_to_write
+from tres_scrapy.run.run_file import LEVEL, RecordError, StoredText, open_to_write, packed
 from tres_scrapy.run.writer import Writer
 
 

@@ -52,7 +52,8 @@ def opened(tmp_path):
     """Open an archive of relevant pages or of all responses."""
 
     def open_(kind, name="a.warc.gz"):
-        crawler = Crawler(TRES_WARC=kind, TRES_WARC_FILE=str(tmp_path / name))
+        output = tmp_path / name.replace(".warc.gz", ".jsonl")
+        crawler = Crawler(TRES_WARC=kind, TRES_OUTPUT=str(output))
         archive = Archive(crawler)
         archive.open()
         return archive, crawler
@@ -162,9 +163,7 @@ def test_crawl_waits_for_slow_writer(opened, monkeypatch):
 def test_unwritable_archive_is_one_line(opened, tmp_path, name, reason):
     (tmp_path / "thesis.warc.gz").write_bytes(b"thesis")
     (tmp_path / "x").touch()
-    with pytest.raises(
-        ConfigError, match=f"TRES_WARC_FILE .* '.*{name}' cannot be written: .*{reason}"
-    ):
+    with pytest.raises(ConfigError, match=f"TRES_WARC .* '.*{name}' cannot be written: .*{reason}"):
         opened("all", name)
     assert (tmp_path / "thesis.warc.gz").read_bytes() == b"thesis"
 

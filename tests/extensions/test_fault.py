@@ -103,7 +103,7 @@ def test_dead_hosts_fail_no_restart(crawl, soups):
         for path in ("", "robots.txt"):
             soups.answers[url + path] = (503, {}, b"")
     for tries in (4, 5):
-        process, items = crawl("-a", "max_unreachable=3")
+        process, items = crawl()
         assert process.returncode == 0, process.stderr
         assert process.stats["finish_reason"] == "frontier_exhausted"
         assert process.stats["tres/hosts_given_up"] == len(HOSTS)

@@ -152,7 +152,7 @@ def test_live_line_is_not_of_a_shard(monkeypatch, shards):
     health, sites = SimpleNamespace(in_doubt=False), SimpleNamespace(opens_at=None)
     learner = SimpleNamespace(crawl=crawl, health=health, sites=sites, listeners=[])
     crawler = SimpleNamespace(
-        settings=Settings({"TRES_PROGRESS_INTERVAL": 0, "TRES_SHARDS": shards}),
+        settings=Settings({"LOGSTATS_INTERVAL": 0, "TRES_SHARDS": shards}),
         signals=SimpleNamespace(connect=lambda *args, **kwargs: None),
         get_extension=lambda kind: learner,
         engine=SimpleNamespace(paused=True),
@@ -171,7 +171,7 @@ def test_live_line_is_not_of_a_shard(monkeypatch, shards):
 @pytest.mark.slow
 def test_live_line_tears_no_log(tmp_path):
     options = ("-a", "topic=food", "-a", "pages=3", "-a", "web=synthetic")
-    options += ("-a", f"output={tmp_path / 'pages.jsonl'}", "-a", "progress_interval=0.2")
+    options += ("-a", f"output={tmp_path / 'pages.jsonl'}", "-s", "LOGSTATS_INTERVAL=0.2")
     options += ("-s", "DOWNLOAD_DELAY=1.5")  # longer than from one drawing to the next
     with terminal(200) as screen:
         command = [interpreter().path, "-m", "scrapy", "crawl", "tres", *options]

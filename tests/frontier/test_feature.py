@@ -40,7 +40,7 @@ def test_figure_1_of_the_paper():
     )
 
 
-def test_answer_to_query_counts_as_relevant():
+def test_answer_that_is_no_page_counts_as_relevant():
     assert SEED_PATH.features == (1, 1, 1)
 
 

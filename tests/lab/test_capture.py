@@ -4,12 +4,12 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from comparing.library import Library
+from comparing.simulation import Simulation, World
 from conftest import PROJECT
 
 from tres_scrapy.agent.trust import Trust
 from tres_scrapy.config.config import Config
-from tres_scrapy.lab.library import Library
-from tres_scrapy.lab.simulation import Simulation, World
 
 PAGES = 500
 

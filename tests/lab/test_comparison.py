@@ -3,8 +3,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from tres_scrapy.lab.comparison import write_report
-from tres_scrapy.lab.result import Result, Run
+from comparing.comparison import write_report
+from comparing.result import Result, Run
 
 
 def result(policy: str, seed: int, pages: int = 20) -> Result:

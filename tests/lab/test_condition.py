@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from comparing.condition import FILE, Conditions
+from comparing.result import Run
+from comparing.simulation import run_of
 
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.lab.condition import FILE, Conditions
-from tres_scrapy.lab.result import Run
-from tres_scrapy.lab.simulation import run_of
 
 RUN = Run("synthetic", "food", 3, "tree_random", "5_2", 700)
 CONDITIONS = Conditions("synthetic", None, {"TRES_GAMMA": "0.5"}, "tres")

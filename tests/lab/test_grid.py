@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from tres_scrapy.lab.result import Result, Run, make_grid, read_results, world_of
+from comparing.result import Result, Run, make_grid, read_results, world_of
 
 
 def grid(policies=("tres", "random"), caps=("none", "10"), topics=("food",), seeds=(1, 2)):

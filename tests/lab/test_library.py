@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
+from comparing import library as module
+from comparing.library import Library
 
 from tres_scrapy.agent.policy import PageText
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.crawl.registry import kind_of
-from tres_scrapy.lab import library as module
-from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.webs.web import HTML, TEXT, Answer
 from tres_scrapy.links.code import CueGroup, coded
 from tres_scrapy.page.text import read_page

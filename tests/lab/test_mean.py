@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import pytest
-
-from tres_scrapy.lab.result import Result, Run
-from tres_scrapy.lab.table import (
+from comparing.result import Result, Run
+from comparing.table import (
     Key,
     Spread,
     caps_of,

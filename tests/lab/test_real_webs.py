@@ -8,10 +8,10 @@ from types import ModuleType
 
 import pytest
 from archived import answered
+from comparing.result import Result, Run
 from conftest import PROJECT
 
 from tres_scrapy.export.warc import exchange_records
-from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 
 LINKS = {

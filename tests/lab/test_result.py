@@ -2,8 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
-
-from tres_scrapy.lab.result import Result, Run
+from comparing.result import Result, Run
 
 RUN = Run("synthetic", "food", 1, "tres", "5_2", 10**6)
 LONG = Result(RUN, 1_000_000, 2, 10, 1_100_000, False, 9e6, [500_000, 1_000_000])

@@ -4,6 +4,7 @@ from dataclasses import astuple
 
 import pytest
 from archived import answered
+from comparing.simulation import World
 from shard_simulation import Agenda, ShardSimulation, Timing
 
 from tres_scrapy import settings
@@ -11,7 +12,6 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.export.warc import exchange_records
-from tres_scrapy.lab.simulation import World
 from tres_scrapy.url.canonical import domain_of
 
 PAGES = 60

@@ -8,6 +8,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from archived import answered
+from comparing.simulation import Simulation, World
 from rivals import RIVALS, ache
 from rivals.inputs import with_graph
 
@@ -18,7 +19,6 @@ from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.crawl.registry import POLICIES, kind_of
 from tres_scrapy.export.warc import exchange_records
-from tres_scrapy.lab.simulation import Simulation, World
 
 pytestmark = pytest.mark.slow
 

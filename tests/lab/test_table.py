@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import pytest
-
-from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.result import Result, Run
-from tres_scrapy.lab.table import (
+from comparing.result import Result, Run
+from comparing.table import (
     LOOKAHEAD,
     NAMES,
     cells_of,
@@ -12,6 +10,8 @@ from tres_scrapy.lab.table import (
     found_table,
     name_of,
 )
+
+from tres_scrapy.crawl.registry import POLICIES
 
 
 def result(

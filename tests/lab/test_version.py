@@ -1,7 +1,7 @@
 from importlib.resources import files
 
-from tres_scrapy.lab import result
-from tres_scrapy.lab.result import DECIDING, code_version
+from comparing import result
+from comparing.result import DECIDING, code_version
 
 
 def test_version_follows_crawl_code_alone(tmp_path, monkeypatch):

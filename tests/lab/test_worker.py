@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from tres_scrapy.lab.condition import Crawl
-from tres_scrapy.lab.result import Result, Run, code_version, make_grid, read_results
-from tres_scrapy.lab.worker import Advance, RunFailure, shares_of, work
+from comparing.condition import Crawl
+from comparing.result import Result, Run, code_version, make_grid, read_results
+from comparing.worker import Advance, RunFailure, shares_of, work
 
 pytestmark = pytest.mark.usefixtures("loaded_python")
 

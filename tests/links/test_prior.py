@@ -27,8 +27,8 @@ def test_an_anchor_text_that_names_nothing_does_not_count_against_its_link():
     assert most == sure
 
 
-def test_the_anchor_text_and_the_record_of_the_host_alone_are_believed():
+def test_anchor_siblings_and_record_of_the_host_are_believed():
     means, precisions = prior_of()
     believed = {name for name, mean in zip(KNOWN, means, strict=True) if mean}
-    assert believed == {"anchor_logit", "host_logit"}
+    assert believed == {"anchor_logit", "siblings", "host_logit"}
     assert (precisions > 0).all()

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from recorded_run import crawl_of, record
+from recorded_run import crawl_of, record, record_poor
 
 from tres_scrapy.export import topic_view
 from tres_scrapy.mcp_server.desk import TOOLS, Desk
@@ -164,6 +164,19 @@ def test_answered_pages_are_asked_no_more(desk):
     assert left["url"] == "http://p.test/2"
     answers = (desk.workplace.job("tea") / "topic" / "answers.txt").read_text()
     assert answers == f"yes {first}\nno {second}\n"
+
+
+def test_a_trained_topic_is_asked_about_too(tmp_path):
+    job = tmp_path / "runs" / "food" / "job"
+    job.mkdir(parents=True)
+    record_poor(job / "tres.run")
+    desk = Desk(Workplace(tmp_path / "runs"))
+    assert "open_questions" not in json.loads(desk.crawl_state("food"))
+    asked = json.loads(desk.questions("food"))
+    assert asked["open_questions"] > 1
+    url = asked["results"][0]["url"]
+    desk.answer("food", yes=[url])
+    assert json.loads(desk.crawl_state("food"))["open_questions"] == asked["open_questions"] - 1
 
 
 @pytest.mark.parametrize(

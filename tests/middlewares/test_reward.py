@@ -97,8 +97,7 @@ def leased_page(
     row = crawl.next().row
     request = Request(url, meta={LEASE: row})
     response = response_class(url, status=status, body=b"text", request=request)
-    spider = SimpleNamespace(follow_every_link=follow_every_link)
-    return RewardMiddleware(learner, spider), crawl, response
+    return RewardMiddleware(learner), crawl, response
 
 
 def process(middleware, response, callback):
@@ -450,8 +449,8 @@ def test_foreign_response_is_left_alone():
 
 def test_items_of_an_interrupted_crawl_are_not_sent_when_the_crawl_ends():
     ends = []
-    session = SimpleNamespace(job=SimpleNamespace(unexported=["first", "second"]))
-    middleware = RewardMiddleware(session, None, ends=lambda: bool(ends))
+    session = SimpleNamespace(job=SimpleNamespace(unexported=["first", "second"]), follows_all=True)
+    middleware = RewardMiddleware(session, ends=lambda: bool(ends))
 
     async def start():
         found = []

@@ -6,9 +6,8 @@ import pytest
 from conftest import DATA
 from walls import TEMPLATES, walls
 
-from tres_scrapy.page.kind import is_soft_404
+from tres_scrapy.page.kind import WALLS, is_soft_404, wall_of
 from tres_scrapy.page.text import read_page
-from tres_scrapy.page.wall import WALLS, wall_of
 
 URL = "http://a.test/"
 MOST_FALSE_ALARMS = 0.001

@@ -11,8 +11,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.publish import folder as publishing
 from tres_scrapy.publish.collection import Collection, Site, read_collection, shortened
-from tres_scrapy.publish.folder import MARK, publish
-from tres_scrapy.publish.interval import wilson
+from tres_scrapy.publish.folder import MARK, publish, wilson
 from tres_scrapy.publish.site_map import HUBS, SHOWN, SIDE, draw
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import open_to_write

@@ -3,7 +3,7 @@ import json
 from scrapy.utils.test import get_crawler
 
 from tres_scrapy.refresh.collection import lines_of
-from tres_scrapy.refresh.pipeline import RefreshPipeline
+from tres_scrapy.refresh.spider import RefreshPipeline
 from tres_scrapy.refresh.visit import VisitItem
 
 

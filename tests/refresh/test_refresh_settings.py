@@ -41,5 +41,5 @@ def test_misspelt_settings_are_refused():
         RefreshConfig.from_settings({"TRES_REFRESH_BUDGTE": 1})
     with pytest.raises(ConfigError, match="unknown argument -a topic"):
         apply_arguments(Settings(), {"topic": "food"}, RefreshConfig.arguments())
-    with pytest.raises(ConfigError, match=r"TRES_REFRESH_GRACE \(-a grace=\) '0'"):
-        RefreshConfig.from_settings({"TRES_REFRESH_GRACE": 0})
+    with pytest.raises(ConfigError, match=r"TRES_REFRESH_BUDGET \(-a budget=\) '0'"):
+        RefreshConfig.from_settings({"TRES_REFRESH_BUDGET": 0})

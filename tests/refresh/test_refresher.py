@@ -83,11 +83,6 @@ def test_text_decides(keep, words, change, changes):
     assert (report.text != "") is (change != "unchanged")
 
 
-def test_minor_is_change_if_asked_for(keep):
-    refresher = keep(1, minor_is_change=True)
-    assert visit(refresher, 100.0, text(NEAR))[1].changes == 1
-
-
 def test_unfetched_page_comes_first(keep):
     refresher = keep(2, copies=False)
     assert visit(refresher, 0.0, text(OLD))[1].change == "new"

@@ -97,6 +97,24 @@ def test_killer_stays_given_up(killed):
         run.end()
 
 
+def test_killer_counts_for_its_domain(killed):
+    directory, _ = killed
+    for killers in (0, 1, 1):
+        run = Run(directory).begin()
+        run.ask()
+        store = run.crawl.store
+        assert len(run.killers) == killers
+        for row in run.killers:
+            domain = store["domain"][row]
+            booked = [store["domain"][each] for each in rows_of_pages(run)]
+            assert store.ledger.pages_of(store.ledger.names[domain]) == 1 + booked.count(domain)
+        run.kill()
+
+
+def rows_of_pages(run):
+    return [row for (row,) in run.journal.database.execute("SELECT row FROM page")]
+
+
 def test_only_kills_count(killed):
     directory, _ = killed
     for _ in range(3):

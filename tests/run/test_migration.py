@@ -25,9 +25,9 @@ PAGES = 30
 DIES = """
 import os, signal, sys
 from pathlib import Path
-from tres_scrapy.run import migration, run_file
+from tres_scrapy.run import run_file
 from tres_scrapy.run.job_file import open_database
-migrate = migration.MIGRATIONS[7]
+migrate = run_file.MIGRATIONS[7]
 def die(cursor):
     migrate(cursor)
     os.kill(os.getpid(), signal.SIGKILL)

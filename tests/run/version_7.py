@@ -76,6 +76,8 @@ def write_version_7(source, target, *, version=7):
             if table == "text":
                 texts = {mark: value for _, mark, value in rows if value is not None}
                 rows = [(row, texts[mark]) for row, mark, _ in rows]
+            if table == "lease":
+                rows = [(*row, 0) for row in rows]  # whether it is a query to a search engine
             for row in rows:
                 places = ", ".join("?" * len(row))
                 older.execute(f"INSERT INTO {table} VALUES ({places})", row)  # noqa: S608 - ours

@@ -364,15 +364,6 @@ def test_unreadable_pack_is_one_clear_line(scrapy, tmp_path):
     assert process.stderr.count("\n") == 1
 
 
-def test_taken_port_is_one_line(scrapy, pages):
-    arguments = ("-s", "TRES_WEB=synthetic", "-s", f"TRES_WEB_PORT={pages.port}")
-    process = scrapy("crawl", "tres", "-a", "topic=food", *arguments, "--nolog")
-    assert process.returncode != 0
-    assert "in use" in process.stderr
-    assert str(pages.port) in process.stderr
-    assert process.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize("seed", ["http://a.test/missing", "http://no-such-host.invalid/"])
 def test_dead_seed_is_one_line(crawl, tmp_path, pages, seed):
     served = pages if "a.test" in seed else None
@@ -388,7 +379,7 @@ def test_dead_seed_is_one_line(crawl, tmp_path, pages, seed):
 def test_ctrl_c_once_saves_and_reports(tmp_path):
     output = tmp_path / "pages.jsonl"
     arguments = ("-a", "topic=food", "-a", f"output={output}", "-s", "TRES_WEB=synthetic")
-    arguments += ("-s", "TRES_PROGRESS_INTERVAL=0.5")
+    arguments += ("-s", "LOGSTATS_INTERVAL=0.5")
     seen = []
     with running("crawl", "tres", *arguments, stderr=subprocess.PIPE) as process:
         for line in process.stderr:

@@ -22,18 +22,27 @@ def falling(pages):
     return np.linspace(1.0, 0.0, len(pages))
 
 
+YES = {"http://h.test/elsewhere": True}
+
+
+def test_only_the_best_are_asked_about_before_the_first_yes():
+    for answers in ({}, {PAGES[0].url: False}):
+        assert {each.why for each in questions(falling, PAGES, answers, 5)} == {BEST}
+    assert [each.why for each in questions(falling, PAGES, {}, 10)] == [BEST] * 7 + [EDGE] * 3
+
+
 def test_questions_are_the_best_and_the_unsure():
-    asked = questions(falling, PAGES, {}, 5)
+    asked = questions(falling, PAGES, YES, 5)
     assert [each.why for each in asked] == [BEST, BEST, EDGE, EDGE, EDGE]
     assert min(each.probability for each in asked[:2]) > 0.9
     assert all(abs(each.probability - 0.5) < 0.05 for each in asked[2:])
 
 
 def test_number_of_questions_is_bounded():
-    asked = questions(falling, PAGES, {}, 12)
+    asked = questions(falling, PAGES, YES, 12)
     assert len(asked) == len({each.page.url for each in asked}) == 12
     assert [each.why for each in asked[5:7]] == [BEST, BEST]
-    assert questions(falling, PAGES[:3], {}, 20)[2].why == EDGE
+    assert questions(falling, PAGES[:3], YES, 20)[2].why == EDGE
     assert questions(falling, [], {}, 20) == []
 
 

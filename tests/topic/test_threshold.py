@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.topic.threshold import find_threshold
+from tres_scrapy.topic.threshold import expected_place, find_threshold
 
 
 @pytest.fixture
@@ -20,15 +20,26 @@ def drawn(rng, count=2000):
 
 def test_threshold_without_answers_is_the_expected_one(rng):
     scores, _ = drawn(rng)
-    found = find_threshold(scores, 200, *NONE)
-    assert (scores >= found.place).sum() == pytest.approx(200, abs=5)
-    assert found.recall.high - found.recall.low > 0.3
+    guess = expected_place(scores, 200)
+    assert (scores >= guess).sum() == pytest.approx(200, abs=5)
+    found = find_threshold(scores, guess, *NONE)
+    assert found.place == pytest.approx(guess)
+    assert (found.precision, found.recall) == (None, None)
+
+
+def test_pages_like_likely_ones_are_relevant(rng):
+    """Few pages have the keywords, but many look like those that have them."""
+    scores = np.concatenate([rng.normal(3, 0.3, 400), rng.normal(0, 0.3, 600)])
+    likely = np.where((scores > 2) & (rng.random(1000) < 0.2), 0.9, 0.02)
+    called = (scores >= expected_place(scores, likely.sum(), likely)).sum()
+    assert likely.sum() + 20 < called <= 400
 
 
 def test_answers_move_the_threshold(rng):
     scores, labels = drawn(rng)
     asked = np.flatnonzero(scores > 0.5)[:100]
-    found = find_threshold(scores, 600, scores[asked], labels[asked])
+    guess = expected_place(scores, 600)
+    found = find_threshold(scores, guess, scores[asked], labels[asked])
     assert found.place == pytest.approx(1.5, abs=0.3)
 
 
@@ -42,17 +53,21 @@ def test_blurred_scores_call_more_pages_relevant(rng):
         called = scores >= place
         return 2 * (labels & called).sum() / (labels.sum() + called.sum())
 
-    place = find_threshold(scores, 600, scores[asked], labels[asked]).place
+    place = find_threshold(scores, expected_place(scores, 600), scores[asked], labels[asked]).place
     best = max(map(f1, np.linspace(-1, 2.5, 100)))
     assert f1(place) > best - 0.02 > f1(1.5) + 0.02
     assert place < 1.2
 
 
-def test_no_answer_yes_calls_nothing_relevant(rng):
+def test_answers_no_before_a_yes_move_the_threshold_little(rng):
     scores, _ = drawn(rng)
-    asked = np.argsort(-scores)[:30]
-    found = find_threshold(scores, 100, scores[asked], np.zeros(30, dtype=bool))
-    assert found.place > scores.max()
+    guess, asked = expected_place(scores, 100), np.argsort(-scores)
+    few, many = (
+        find_threshold(scores, guess, scores[asked[:count]], np.zeros(count, dtype=bool))
+        for count in (5, 100)
+    )
+    assert guess < few.place < scores.max() < many.place
+    assert (few.precision, many.recall) == (None, None)
 
 
 def test_intervals_hold_in_most_cases(rng):
@@ -60,23 +75,24 @@ def test_intervals_hold_in_most_cases(rng):
     for _ in range(30):
         scores, labels = drawn(rng)
         asked = rng.choice(np.flatnonzero(scores > 0.5), 20, replace=False)
-        found = find_threshold(scores, 200, scores[asked], labels[asked])
+        found = find_threshold(scores, expected_place(scores, 200), scores[asked], labels[asked])
         called = scores >= found.place
         for share, true in (
             (found.precision, labels[called].mean()),
             (found.recall, labels[called].sum() / labels.sum()),
         ):
-            assert share.low <= share.middle <= share.high
+            assert share.low <= share.value <= share.high
             inside.append(share.low <= true <= share.high)
     assert np.mean(inside) > 0.7
 
 
 def test_nothing_is_relevant_where_nothing_is_expected(rng):
     scores, _ = drawn(rng)
-    assert find_threshold(scores, 0.0, *NONE).place > scores.max()
+    assert expected_place(scores, 0.0) > scores.max()
 
 
 def test_equal_scores_are_no_error():
-    found = find_threshold(np.zeros(30), 5, np.zeros(2), np.array([True, False]))
+    guess = expected_place(np.zeros(30), 5)
+    found = find_threshold(np.zeros(30), guess, np.zeros(2), np.array([True, False]))
     assert found.place == pytest.approx(0.0, abs=0.5)
     assert str(found.precision).endswith(" %)")

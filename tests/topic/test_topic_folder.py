@@ -40,7 +40,17 @@ def test_last_answer_about_a_page_counts(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("line", ["maybe http://a.test/", "yes", "http://a.test/ yes", "\x1b[2J"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "maybe http://a.test/",
+        "yes",
+        "http://a.test/ yes",
+        "yes not-a-url",
+        "no ftp://a.test/",
+        "\x1b[2J",
+    ],
+)
 def test_malformed_answer_names_its_line(tmp_path, line):
     file, said = tmp_path / "answers.txt", []
     file.write_text(f"yes http://a.test/\n{line}\nno http://b.test/\n", encoding="utf-8")

@@ -37,15 +37,13 @@ class Choice(NamedTuple):
 class Decision(NamedTuple):
     """The next sample to fetch, its leaf (None for a seed) and Q(s, a) (None if not computed).
 
-    `is_query` marks a request to a search engine: its answer is a list of links, not a page of the
-    crawl. `choice` is None for policies without a tree. The crawl adds the URL and x(s, a) [9] of
-    the sample as they are now.
+    `choice` is None for policies without a tree. The crawl adds the URL and x(s, a) [9] of the
+    sample as they are now.
     """
 
     row: int
     leaf: int | None
     q_value: float | None
-    is_query: bool = False
     choice: Choice | None = None
     url: str = ""
     x: NDArray[np.float32] = NO_FEATURES

@@ -83,13 +83,15 @@ def command(
 
 def _have_answered(folder: TopicFolder, run: Path, name: str, most: int) -> None:
     """Have a program answer the questions of a topic, and learn after each five answers."""
-    learn_answers(folder)  # asks about the last pages of an ended crawl too
+    learned = learn_answers(folder)  # asks about the last pages of an ended crawl too
     checked = Config.declared()["TRES_ANSWERER"].read(name)
     asking = Asking(folder, Answerer(checked), _record(run), most)
     while questions := asking.questions():
-        for line in [*asking.ask(questions), *learn_answers(folder)]:
+        said, learned = asking.ask(questions), learn_answers(folder)
+        for line in [*said, *learned]:
             print(line, flush=True)
-    print(*_renewed(run), NEXT, sep="\n")
+    for line in [] if RUNS in learned else [*_renewed(run), NEXT]:
+        print(line)
 
 
 def _folder(run: Path, wanted: set[str]) -> TopicFolder:

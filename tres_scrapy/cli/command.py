@@ -33,13 +33,14 @@ HELP_ALL: Final = "--help-all"
 PROJECT: Final = "SCRAPY_SETTINGS_MODULE"
 
 
-def run_line(*words: str) -> NoReturn:
-    """Run the command that the words of a command line name, and end the program."""
+def run_line(*words: str, script: click.Command | None = None) -> NoReturn:
+    """Run the command that the words of a command line name, or a `script`, and end the program."""
     os.environ.setdefault(PROJECT, "tres_scrapy.settings")  # whatever scrapy.cfg lies around
     try:
-        sys.exit(tres.main(words, "tres", standalone_mode=False) or 0)
+        program, name = (tres, "tres") if script is None else (script, str(script.name))
+        sys.exit(program.main(words, name, standalone_mode=False) or 0)
     except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx is not None else "tres"
+        path = error.ctx.command_path if error.ctx is not None else name
         print(f"{path}: {_said(error)}; see {path} --help", file=sys.stderr)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):  # while a command was loaded

@@ -34,7 +34,6 @@ MEANINGS: Final = {
     "doctor": "check that a crawl can run on this machine",
     "web": "serve an offline web to any crawler",
     "cluster": "one crawl in several processes, on one machine or many",
-    "bench": "compare crawlers on the same offline web",
 }
 TEXT: Final = """\
 TRES collects the web pages of a topic. It learns while it crawls which links lead to them.

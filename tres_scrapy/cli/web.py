@@ -109,7 +109,7 @@ def command(
 
 
 def _announce(web: Web, port: int) -> None:
-    started = {"port": port, "seeds": web.seeds, "search": web.search, "notes": web.notes}
+    started = {"port": port, "seeds": web.seeds, "notes": web.notes}
     print(json.dumps(started | {"labelled": web.labelled}), flush=True)
 
 
@@ -122,5 +122,4 @@ def _explain(web: Web, port: int, topic: str) -> None:
     if isinstance(web, ChangingWeb):
         print(f"    {proxy} tres refresh FILE", flush=True)
         return
-    print(f"    {proxy} curl '{web.search.format(query=topic)}'")
     print(f"    {proxy} tres crawl {topic} {web.seeds[0]} --pages 50", flush=True)

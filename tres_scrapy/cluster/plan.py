@@ -64,9 +64,9 @@ class Plan:
     def arguments_of(self, shard: int) -> dict[str, str]:
         """Return the arguments of the spider of a shard."""
         own = {"shard": str(shard), "shards": str(self.shards)}
-        files = {"output": str(self.folder(shard) / OUTPUT), "append": "1"}
+        own["output"] = str(self.folder(shard) / OUTPUT)
         once = dict.fromkeys(("dashboard", "report"), "0")  # for the whole crawl
-        return {**self.arguments, **own, **files, **once}
+        return {**self.arguments, **own, **once}
 
     def settings_of(self, shard: int) -> dict[str, str]:
         """Return the settings of Scrapy of a shard."""

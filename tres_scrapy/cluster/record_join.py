@@ -34,7 +34,6 @@ RATE_SECONDS: Final = 1.0  # seconds over which a rate is measured
 ENDING: Final = ("ended", "reason", "left", "gone", "labels", "final")  # of meta
 OWN: Final = (  # settings of a shard that the crawl does not have
     "JOBDIR",
-    "TRES_APPEND",
     "TRES_DASHBOARD",
     "TRES_OUTPUT",
     "TRES_REPORT",

@@ -197,9 +197,7 @@ class Shard:
 
     @cached_property
     def _session(self) -> CrawlSession:
-        session = self._crawler.get_extension(CrawlSession)
-        assert session is not None  # the add-on installs it
-        return session
+        return CrawlSession.of(self._crawler)
 
     @property
     def _job(self) -> Job:

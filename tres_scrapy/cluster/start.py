@@ -129,8 +129,6 @@ def _config_of(order: Order) -> Config:
         Identity.read(config.download.identity)  # as each shard does, but its log is elsewhere
     agent = named_agent(order.settings.get("USER_AGENT", USER_AGENT), config.download.contact)
     check_contact(agent, config, config.seed)
-    if config.output.warc_file is not None:
-        raise ConfigError("warc_file: each shard writes its own archive, beside its pages")
     if (order.job / NAME).exists() and not (order.job / CLUSTER).exists():
         raise ConfigError(
             f"--job {str(order.job)!r} is the JOBDIR of a crawl without shards: give another folder"

@@ -29,7 +29,6 @@ from tres_scrapy.config.parser import (
     callable_name,
     flag,
     names,
-    query_url,
     seeds,
     some_of,
     whole,
@@ -144,12 +143,6 @@ class Config(Options):
         see="../CONTRIBUTING.md#add-a-policy",
         group=Group.RESEARCH,
     )
-    search_url: str | None = setting(
-        query_url,
-        None,
-        "URL of a search engine, for policies that send queries to one",
-        group=Group.RESEARCH,
-    )
     random_seed: int = setting(
         whole(0, 2**31 - 1), 0, "seed of all random choices", group=Group.RESEARCH
     )
@@ -161,12 +154,7 @@ class Config(Options):
         group=Group.RESEARCH,
         see="paper.md",
     )
-    detect_copies: bool = setting(
-        flag,
-        True,
-        "give a copy of an earlier page reward 0 and no item; 0: treat it like any page",
-        group=Group.RESEARCH,
-    )
+    detect_copies: bool = True  # else a copy of an earlier page is like any page
     domain_prior: float = 10.0  # weight, in visits, of the initial ratio 0.5 in feature 7
     domain_inlinks: bool = True  # whether pages that link to a new domain estimate its feature 7
     trusted_seeds: bool = False  # whether every seed has reward 1

@@ -14,6 +14,7 @@ from tres_scrapy.config.typed import argument_of, named
 from tres_scrapy.url.message import TresError
 
 PREFIX: Final = "TRES_"
+ALIKE: Final = 0.81  # of two names: one letter of four differs at most
 Place = tuple[str, ...]  # field names, from the outer options to the inner ones
 
 
@@ -140,8 +141,13 @@ def declared(owner: type[Any], prefix: str, group: Group, place: Place = ()) -> 
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like a name, None if none is like it."""
-    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
+    """Return the known name that is most like a name, None if none is like it.
+
+    Of settings and options, the names after the prefix are compared.
+    """
+    bare = {argument_of(each.removeprefix("--")): each for each in known}
+    wanted = argument_of(name.removeprefix("--"))
+    return next((bare[each] for each in difflib.get_close_matches(wanted, bare, 1, ALIKE)), None)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

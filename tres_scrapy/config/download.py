@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tres_scrapy.config.declaration import setting
-from tres_scrapy.config.parser import contact, flag, number, one_of, whole
+from tres_scrapy.config.parser import contact, flag, number, one_of
 
 NEVER, AUTO, ALWAYS = "never", "auto", "always"
 
@@ -49,12 +49,7 @@ class RestOptions:
     )
     longest: float = 3600.0  # most seconds of a rest, also of a Retry-After
     most: int = 6  # in a row, then a host is given up; half as many if it has never answered
-    unreachable: int = setting(
-        whole(0),
-        10,
-        "check the network after hosts of this many domains in a row have failed; 0: never",
-        name="max_unreachable",
-    )
+    unreachable: int = 10  # domains in a row whose hosts failed: then the network is checked
     outage: float = setting(
         number(0, 604800),
         1800.0,

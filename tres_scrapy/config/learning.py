@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tres_scrapy.config.declaration import Group, setting
-from tres_scrapy.config.parser import flag, number, some_of
+from tres_scrapy.config.parser import flag, number
 
 LEAST_WEIGHT: Final = 0.05  # of relevance: at `breadth` 1 a domain is worth 20 relevant pages
 
@@ -84,20 +84,6 @@ class LearningOptions:
         return self.breadth / max(1 - self.breadth, LEAST_WEIGHT)
 
 
-GROUPS: Final = (
-    "url",
-    "host",
-    "anchor",
-    "around",
-    "heading",
-    "path",
-    "page",
-    "fact",
-    "siblings",
-    "record",
-)
-
-
 @dataclass(frozen=True)
 class LinkOptions:
     """What the link model reads of a link and how it learns."""
@@ -108,12 +94,7 @@ class LinkOptions:
         "learn from what links say; 0: decide by the eight features of the paper",
         name="link_model",
     )
-    without: tuple[str, ...] = setting(
-        some_of(*GROUPS), (), "groups that the link model does not read", name="link_without"
-    )
-    pretrained: bool = setting(
-        flag, True, "begin with what the URLs and titles of the topic's training documents say"
-    )
+    without: tuple[str, ...] = ()  # groups that are not read, for experiments
     variance: float = 0.05  # of each weight before anything is learned
     rate: float = 0.2  # of AdaGrad
     shrinkage: float = 1e-3  # pull of each weight towards its prior

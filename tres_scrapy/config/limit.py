@@ -156,10 +156,8 @@ class ReadingLimits:
     With `obey`, also only what the page permits.
     """
 
-    html: int = setting(
-        whole(1), 500_000, "most characters of HTML read from one page", name="max_html"
-    )
-    links: int = setting(whole(1), 1_000, "most links read from one page", name="max_links")
+    html: int = 500_000
+    links: int = 1_000
     anchor: int = 500  # most characters kept of a link text
     obey: bool = setting(
         flag,

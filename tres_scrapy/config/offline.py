@@ -38,9 +38,6 @@ class WebOptions:
         "file of the recorded web's relevant pages: URLs, or JSON lines of another crawl",
         name="web_labels",
     )
-    port: int = setting(
-        whole(0, 65535), 0, "port of the offline web; 0: any free port", name="web_port"
-    )
     pages: int = setting(
         whole(1, 10**6), 2_000, "number of pages of the changing web", name="web_pages"
     )

@@ -9,7 +9,6 @@ from tres_scrapy.config.declaration import Group, setting
 from tres_scrapy.config.parser import (
     flag,
     name_ending,
-    number,
     one_of,
     paths,
     port,
@@ -28,9 +27,6 @@ class OutputOptions:
         "JSON lines file for the relevant pages; unset: output/TOPIC-TIME.jsonl",
         name="output",
         group=Group.EVERYDAY,
-    )
-    append: bool = setting(
-        flag, False, "add to an output file that holds the pages of another topic"
     )
     fields: tuple[str, ...] = setting(
         some_of("language", "html", "markdown", "date", "headings"),
@@ -65,11 +61,6 @@ class OutputOptions:
     warc: str = setting(
         one_of("none", "relevant", "all"), "none", "which responses to archive as WARC"
     )
-    warc_file: Path | None = setting(
-        name_ending(".warc.gz"),
-        None,
-        "file of the archive; unset: beside the JSON lines file, with .warc.gz",
-    )
     metrics_port: int | None = setting(
         whole(0, 65535),
         None,
@@ -95,7 +86,6 @@ class WatchOptions:
         see="run-file.md",
     )
     report: bool = setting(flag, True, "write an HTML report when the crawl ends; needs the record")
-    progress_interval: float = setting(number(0, 3600), 10.0, "seconds between progress lines")
     dashboard: int | None = setting(
         port,
         None,

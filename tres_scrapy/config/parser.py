@@ -154,13 +154,6 @@ def duration(text: str) -> float:
     return float(match[1]) * UNITS[match[2]]
 
 
-def query_url(text: str) -> str:
-    """Accept an http(s) URL with {query} in it."""
-    if text.count("{query}") != 1 or canonicalise(text.replace("{query}", "a")) is None:
-        raise ValueError("must be an http(s) URL with {query} in place of the search words")
-    return text
-
-
 def contact(text: str) -> str:
     """Accept a mail address or an http(s) URL, as it stands in a header."""
     if not CONTACT.fullmatch(text) or not (text.isascii() and text.isprintable()):

@@ -17,7 +17,6 @@ SETTINGS: Final[Mapping[str, str]] = {
     "TRES_LINK_MODEL": "0",
     "TRES_BREADTH": "0",
     "TRES_MAX_FAILURES": "1000000",
-    "TRES_DETECT_COPIES": "0",
     "TRES_OBEY_NOFOLLOW": "0",
     "CONCURRENT_REQUESTS": "1",
 }
@@ -30,6 +29,7 @@ DEPARTURES: Final[Mapping[str, tuple[str, Any]]] = {
     "batch_size": ("learning", 60),
     "learning_rate_floor": ("agent", 0.0),
     "bucketed": ("tree", True),
+    "detect_copies": ("", False),
     "domain_prior": ("", 0.0),
     "domain_inlinks": ("", False),
     "trusted_seeds": ("", True),

@@ -18,7 +18,6 @@ from tres_scrapy.crawl.verdict import Verdicts
 from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.links.model import NO_PRIOR
 from tres_scrapy.topic.pack import OWN_THRESHOLD, Pack
 from tres_scrapy.topic.shipped import packs, topics
 from tres_scrapy.url.message import TresError, plainly
@@ -128,5 +127,5 @@ def learning_setup(config: Config, pack: Pack) -> PolicyInputs:
         agent=config.agent,
         learning=config.learning,
         links=config.links,
-        link_prior=pack.link_prior if config.links.pretrained else NO_PRIOR,
+        link_prior=pack.link_prior,
     )

@@ -14,7 +14,7 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
 from tres_scrapy.crawl.outlook import Outlook
 from tres_scrapy.crawl.scout import Scout
-from tres_scrapy.crawl.verdict import FAILURE_REWARD, FOREIGN, Revision, Verdicts, reward_of
+from tres_scrapy.crawl.verdict import FAILURE_REWARD, FOREIGN, Revision, Verdicts
 from tres_scrapy.frontier.admission import NO_LINKS, OF_PAGE, OUT_OF_SCOPE, Outlinks
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import SEED_PATH
@@ -25,8 +25,7 @@ from tres_scrapy.topic.pack import Judged
 
 # Kinds of a booking; failures have other kinds. DATA is an answer that is not a page, but that the
 # spider has used.
-PAGE, QUERY, DATA = "page", "query", "data"
-NOT_VISITS = frozenset({QUERY, DATA})  # that do not count for their domain
+PAGE, DATA = "page", "data"
 
 LEFT_OUT = "links_left_out"
 POSTPONED = "postponed/"  # and the kind of a failure: fetches that were set back
@@ -36,7 +35,7 @@ NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
 class Booking(NamedTuple):
-    """The result of a leased sample: `kind` is PAGE, QUERY, DATA or the kind of a failure.
+    """The result of a leased sample: `kind` is PAGE, DATA or the kind of a failure.
 
     `relevant` is the verdict on its page. A trusted seed earns 1 even if it is not relevant.
     `judged` is the page, None if there is none.
@@ -242,9 +241,8 @@ class Crawl:
         if judged.described is not None:
             self.revise(waiting, judged.described)
         self.store.names.learn(judged.names)  # of any page: each text is sent once
-        store, is_query = self.store, self._leased[row].is_query
-        site = int(store["domain"][row])
-        page = self.verdicts.of(judged, store.admission.scope, site, is_query=is_query)
+        store, site = self.store, int(self.store["domain"][row])
+        page = self.verdicts.of(judged, store.admission.scope, site)
         if isinstance(page, Failure):
             return page
         store.ledger.note_known(site, page.known)
@@ -256,9 +254,8 @@ class Crawl:
     ) -> Booking:
         """Book a leased row; the links of its page become frontier samples.
 
-        A Failure is no page of T; nor is the answer to a search query, which is no visit to its
-        domain either. None is an answer that is no page, but that the spider has used: nothing is
-        learned from it, and its links are to the frontier as if a seed had them.
+        A Failure is no page of T. None is an answer that is no page, but that the spider has used:
+        nothing is learned from it, and its links are to the frontier as if a seed had them.
         """
         decision = self._leased.pop(row)
         if isinstance(result, Judged):
@@ -272,35 +269,28 @@ class Crawl:
         return Booking(Experience(row, decision.x, 0.0), False, DATA, outlinks, decision)
 
     def _book_page(self, decision: Decision, judged: Judged, links: Outlinks) -> Booking:
-        row, relevant, is_query = decision.row, judged.relevant, decision.is_query
+        row, relevant = decision.row, judged.relevant
         self._count_kind(judged)
         is_trusted = self.trusted_seeds and self.store.is_seed(row)
-        reward = reward_of(judged.earns, is_trusted=is_trusted, is_query=is_query)
+        reward = float(judged.earns or is_trusted)
         experience = self._observe(decision, reward, self.verdicts.grade_of(judged))
-        if is_query:
-            path = SEED_PATH
-        else:
-            self._count(row, relevant)
-            path = self.store.path_after(row, reward)
-        self.store.finish(row, path)
+        self._count(row, relevant)
+        self.store.finish(row, self.store.path_after(row, reward))
         outlinks = self._add(row, links)
         if self.scout is not None and self.store.is_seed(row):
             self.scout.note(outlinks)
         self._expand(experience, outlinks, judged)
         self.store.hosts.mark_known(self.store["host"][row])  # it may come from Scrapy's cache
-        return Booking(
-            experience, relevant, QUERY if is_query else PAGE, outlinks, decision, judged
-        )
+        return Booking(experience, relevant, PAGE, outlinks, decision, judged)
 
     def _book_failure(self, decision: Decision, failure: Failure) -> Booking:
         row = decision.row
         experience = self._observe(decision, FAILURE_REWARD)
         self.failures[failure.kind] += 1
-        if not decision.is_query:  # a search query is not a visit either
-            domain = self.store["domain"][row]
-            self.store.ledger.book_failure(
-                domain, blameless=failure.blameless, dead_link=failure.is_of_link
-            )
+        domain = self.store["domain"][row]
+        self.store.ledger.book_failure(
+            domain, blameless=failure.blameless, dead_link=failure.is_of_link
+        )
         self.store.finish(row)
         self._expand(experience, NO_ROWS)
         return Booking(experience, False, failure.kind, NO_ROWS, decision)
@@ -386,8 +376,7 @@ class Crawl:
     def _observe(self, decision: Decision, reward: float, grade: float = 0.0) -> Experience:
         experience = Experience(decision.row, decision.x, reward, grade)
         self.policy.observe(experience)
-        if not decision.is_query:
-            self.outlook.note(int(self.store["host"][decision.row]), relevant=reward > 0)
+        self.outlook.note(int(self.store["host"][decision.row]), relevant=reward > 0)
         return experience
 
     def _expand(self, experience: Experience, outlinks: Rows, judged: Judged | None = None) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple, Self
 
-from tres_scrapy.page.wall import CHALLENGE, CONSENT, LOGIN
+from tres_scrapy.page.kind import CHALLENGE, CONSENT, LOGIN
 
 # Kinds that are not counted against a domain that has given pages
 BLAMELESS: Final = frozenset(

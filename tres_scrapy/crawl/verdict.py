@@ -9,10 +9,9 @@
 | a page that says noindex, unless that is ignored | 0 | yes | no |
 | a page in a language that is not among `languages` | 0 | yes | no |
 | the page of a seed | as any page; 1 with `trusted_seeds` | yes | as judged |
-| the answer to a search query | 0 | no | no |
 | "not found" with status 200, a wall, or any other failure | 0 | no | no |
 
-In the paper every seed earns 1. It does not cover copies, noindex, queries and failures.
+In the paper every seed earns 1. It does not cover copies, noindex and failures.
 
 A topic that learns describes waiting links again with the pages that it judges: `Revision`.
 """
@@ -53,9 +52,7 @@ class Verdicts:
         self._texts = Duplicates()
         self._memory = Memory()
 
-    def of(
-        self, judged: Judged, scope: Scope | None, site: int, *, is_query: bool
-    ) -> Judged | Failure:
+    def of(self, judged: Judged, scope: Scope | None, site: int) -> Judged | Failure:
         """Return a page of a site with its verdict, or its failure.
 
         A page that says "not found" and a wall are failures and not compared with others.
@@ -71,7 +68,6 @@ class Verdicts:
             on_topic=judged.probability >= self._threshold,
             is_copy=is_copy,
             known=known,
-            is_query=is_query,
             is_foreign=scope is not None and not scope.reads(judged.page.language),
         )
 
@@ -110,11 +106,6 @@ def foreign_pages(counts: Counter[str]) -> Counter[str]:
             if name.startswith(FOREIGN)
         }
     )
-
-
-def reward_of(relevant: bool, *, is_trusted: bool = False, is_query: bool = False) -> float:
-    """Return r(t+1) of a page: 1 if it is relevant or trusted, 0 otherwise and for queries."""
-    return float((relevant or is_trusted) and not is_query)
 
 
 DESCRIBED_SAMPLES: Final = 1_000  # samples that are described again after a change

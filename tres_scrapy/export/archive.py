@@ -79,12 +79,12 @@ class Archive:
     def open(self) -> None:
         """Open the file, after all extensions are made; raise ConfigError if that fails."""
         session = CrawlSession.of(self._crawler)
-        path = self._config.output.warc_file or beside(session.output, ENDING)
+        path = beside(session.output, ENDING)
         try:
             self.writer = ArchiveWriter(path)
         except (OSError, TresError) as error:
             raise ConfigError(
-                f"{named('TRES_WARC_FILE')} {str(path)!r} cannot be written: "
+                f"{named('TRES_WARC')} {str(path)!r} cannot be written: "
                 f"{plainly(error, named=True)}"
             ) from None
         self.writer.put(partial(info_record, path.name, _facts(self._crawler, self._config)))

@@ -66,8 +66,8 @@ class FinalOutput:
         return output
 
     def engine_stopped(self) -> None:
-        session = self._crawler.get_extension(CrawlSession)
-        if session is None or (session.output.exists() and not session.output.is_file()):
+        session = CrawlSession.of(self._crawler)
+        if session.output.exists() and not session.output.is_file():
             return  # a device or a pipe
         path, settings = session.output, self._crawler.settings
         if not learns(Config.of(settings), path, settings["JOBDIR"]):

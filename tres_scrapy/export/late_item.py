@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, Self, TypeVar
 
 from scrapy import signals
@@ -36,10 +37,11 @@ from tres_scrapy.report.record import Record
 from tres_scrapy.rights.signal import as_items
 from tres_scrapy.run.run_file import FINAL, LATE_ITEMS, Fetch
 from tres_scrapy.topic.judge import Source
-from tres_scrapy.url.message import TresError, plainly
+from tres_scrapy.url.message import TresError, plainly, plural
 
 T = TypeVar("T")
 TRAIL: Final = 100  # URLs in the path of an item
+PATIENCE: Final = 5.0  # seconds from one line of the log to the next
 
 logger = logging.getLogger(__name__)
 
@@ -50,10 +52,14 @@ class LastVerdicts:
     Late pages are relevant now, and were not when they were fetched: their items have empty further
     fields `names`. Retracted ones are the opposite. Pages that are `back` were relevant when they
     were fetched, then taken out of the output, and are relevant again.
+
+    The log says that pages are judged again, and how far this is if it takes some seconds.
     """
 
     def __init__(self, record: Record, view: TopicView, names: Sequence[str] = ()) -> None:
         self.view = view
+        count, told = sum(1 for _ in record.pages(0.0)), monotonic()
+        logger.info("Judges %d %s again by the last model", count, plural(count, "page"))
         self._start = _start(record)  # a line from before is another crawl's
         self._relevant: dict[str, float] = {}  # P(relevant) of the pages that are
         self._seen: set[str] = set()
@@ -63,6 +69,9 @@ class LastVerdicts:
         output, out = [], set(json.loads(record.meta().get(FINAL, "{}")).get("rows_out", []))
         for page, _, probability, relevant in view_pages(record, view, 0.0):
             self._seen.add(page.url)
+            if monotonic() > told + PATIENCE:
+                told = monotonic()
+                logger.info("%d of %d pages are judged by the last model", len(self._seen), count)
             if relevant:
                 output.append(page.row)
                 self._relevant[page.url] = probability

@@ -274,9 +274,7 @@ class Metrics:
     def _tick(self) -> None:
         now = monotonic()
         self._lag, self._before = now - self._before - INTERVAL, now
-        session = self._crawler.get_extension(CrawlSession)
-        if session is None:
-            return
+        session = CrawlSession.of(self._crawler)
         more = {"judge_waiting": session.judge.waiting}
         if (archive := self._crawler.get_extension(Archive)) is not None:
             writer = archive.writer

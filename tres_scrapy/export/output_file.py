@@ -18,7 +18,7 @@ from scrapy.extensions.feedexport import FeedExporter
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.typed import named, typed
+from tres_scrapy.config.typed import named
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.export.parquet import FORMAT
 from tres_scrapy.extensions.job import Job
@@ -136,8 +136,7 @@ class JsonLinesPipeline(LineFile):
         if config.output.file is None and not follows_links(crawler.spider):
             raise NotConfigured  # a spider of another project exports its own items
         session = CrawlSession.of(crawler)
-        if not config.output.append:
-            _refuse_other_topic(session.output, str(config.topic))
+        _refuse_other_topic(session.output, str(config.topic))
         pipeline = cls(session.output, session.job, session.stop)
         pipeline.is_final = lambda: (
             not follows_links(crawler.spider)
@@ -228,10 +227,7 @@ def _refuse_other_topic(path: Path, topic: str) -> None:
         if before != topic:
             held = f"pages of the topic {before!r}"
     if held:
-        raise ConfigError(
-            f"{named('TRES_OUTPUT')} {str(path)!r} holds {held}: name another file, or add "
-            f"{typed('append', True)}"
-        )
+        raise ConfigError(f"{named('TRES_OUTPUT')} {str(path)!r} holds {held}: name another file")
 
 
 def count_lines(path: Path) -> int:

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import SHARD
 from tres_scrapy.rights.signal import reserved_uses
-from tres_scrapy.run.page_text import StoredText
-from tres_scrapy.run.run_file import NAME, Fetch
+from tres_scrapy.run.run_file import NAME, Fetch, StoredText
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.corrected_pack import odds_of
 from tres_scrapy.topic.keyword_topic import THRESHOLD, PageWords, TopicFit

@@ -66,9 +66,7 @@ class AskAnswerer:
         return extension
 
     def spider_opened(self, spider: Spider) -> None:
-        session = self._crawler.get_extension(CrawlSession)
-        if session is None:
-            return
+        session = CrawlSession.of(self._crawler)
         folder = topic_folder(session.output, self._crawler.settings["JOBDIR"])
         self._recorder = self._crawler.get_extension(Recorder)
         record = None if self._recorder is None else self._recorder.path

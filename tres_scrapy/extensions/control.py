@@ -15,7 +15,7 @@ from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import parted, seeds
 from tres_scrapy.crawl.share import Shares, members
 from tres_scrapy.downloader.engine import requests_under_way, wake
-from tres_scrapy.downloader.request import SAMPLE, follows_links
+from tres_scrapy.downloader.request import SAMPLE
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.live.steering import (
     ENDING,
@@ -88,8 +88,8 @@ class Control(Steering):
         crawl, job = self._session.crawl, self._session.job
         if cap is not None and cap.first != cap.last and crawl.limit is None:
             raise ControlError(f"MAX {cap} depends on the share of pages done: pages must be set")
-        follows_all = follows_links(self._spider)
-        rows = crawl.change_cap(cap, None if follows_all else self._session.requests)
+        own = None if self._session.follows_all else self._session.requests
+        rows = crawl.change_cap(cap, own)
         if job is not None and not job.note_cap(cap):
             raise ControlError("JOBDIR cannot be written: the crawl stops")
         wake(self._engine)

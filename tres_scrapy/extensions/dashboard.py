@@ -49,9 +49,9 @@ class Dashboard:
     def spider_opened(self, spider: Spider) -> None:
         from twisted.internet import reactor  # noqa: PLC0415 - importing it installs one
 
-        session = self._crawler.get_extension(CrawlSession)
+        session = CrawlSession.of(self._crawler)
         recorder = self._crawler.get_extension(Recorder)
-        if session is None or recorder is None:
+        if recorder is None:
             return
         control = Control(self._crawler, session)
         answering = self._answering(session, recorder)
@@ -84,9 +84,8 @@ class Dashboard:
 
     def _files(self) -> list[Path]:
         """Return the files that the crawl leaves."""
-        session = self._crawler.get_extension(CrawlSession)
+        session = CrawlSession.of(self._crawler)
         recorder = self._crawler.get_extension(Recorder)
-        assert session is not None
         assert recorder is not None
         found = [session.output] if session.output.is_file() else []
         if self._config.watch.report and session.crawl.pages:

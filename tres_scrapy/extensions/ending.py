@@ -19,7 +19,7 @@ from tres_scrapy.crawl.host import Health
 from tres_scrapy.crawl.outlook import Outlook
 from tres_scrapy.crawl.verdict import foreign_pages
 from tres_scrapy.frontier.admission import AT_MAX, FAILED, RESTED, refused_links
-from tres_scrapy.page.wall import SCRIPTS
+from tres_scrapy.page.kind import SCRIPTS
 from tres_scrapy.url.message import plural
 
 PAGE_LIMIT: Final = "page_limit"

@@ -49,7 +49,7 @@ def state_of(session: CrawlSession, **more: float) -> CrawlState:
 
 
 class Progress:
-    """Logs a line every TRES_PROGRESS_INTERVAL seconds, if not 0, and one at the end.
+    """Logs a line every LOGSTATS_INTERVAL seconds, if not 0, and one at the end.
 
     In a terminal, a single line redrawn every second replaces those log lines. A shard has none:
     its crawl draws one for all.
@@ -68,15 +68,13 @@ class Progress:
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
         live = sys.stderr.isatty() and not config.shard.count
-        extension = cls(crawler, config.watch.progress_interval, live=live)
+        extension = cls(crawler, crawler.settings.getfloat("LOGSTATS_INTERVAL"), live=live)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension
 
     def spider_opened(self, spider: Spider) -> None:
-        session = self._crawler.get_extension(CrawlSession)
-        if session is None:
-            return
+        session = CrawlSession.of(self._crawler)
         self._monitor = SessionMonitor(session)
         session.listeners.append(self.booked)
         settings = self._crawler.settings

@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 from time import time
 from typing import Final, ParamSpec, Self
-from urllib.parse import urlsplit
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
@@ -27,7 +26,6 @@ from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.share import SMALL, Holder
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import record_path
 from tres_scrapy.report.share import sentence
 from tres_scrapy.run.run_file import FINAL, HealthPoint, RecordError
@@ -88,9 +86,7 @@ class Recorder:
         return recorder
 
     def spider_opened(self, spider: Spider) -> None:
-        session = self._crawler.get_extension(CrawlSession)
-        if session is None:
-            return
+        session = CrawlSession.of(self._crawler)
         settings, config, started = self._crawler.settings, self._config, session.started
         output, self._job = session.output, session.job
         self.path = record_path(output, settings["JOBDIR"], started, str(config.topic))
@@ -142,11 +138,11 @@ class Recorder:
     def spider_closed(self, spider: Spider, reason: str) -> None:
         self.flush()  # others read the file when the engine has stopped
         self._reason = reason
-        if (session := self._crawler.get_extension(CrawlSession)) is not None:
-            ending = session.ending
-            self._facts = {"left": ending.left(), "gone": ending.given_up()}
-            self._facts["reach"] = str(session.crawl.outlook.left or "")
-            self._facts |= {"reserved": reserved} if (reserved := ending.reserved()) else {}
+        session = CrawlSession.of(self._crawler)
+        ending = session.ending
+        self._facts = {"left": ending.left(), "gone": ending.given_up()}
+        self._facts["reach"] = str(session.crawl.outlook.left or "")
+        self._facts |= {"reserved": reserved} if (reserved := ending.reserved()) else {}
 
     def engine_stopped(self) -> None:
         if self._loop is not None:
@@ -199,16 +195,12 @@ class Recorder:
 
     def _report(self) -> None:
         # Imported here because the templates are slow to import.
-        from tres_scrapy.report.crawl_report import SUFFIX, write_report  # noqa: PLC0415
+        from tres_scrapy.report.crawl_report import report_beside  # noqa: PLC0415
 
-        page = self.path.with_suffix(SUFFIX)
         try:
-            with Record(self.path) as record:
-                write_report(record, page)
+            logger.info("The report of the crawl is %s", report_beside(self.path))
         except (OSError, RecordError) as error:
-            logger.error("The report %s cannot be written: %s", page, error)
-        else:
-            logger.info("The report of the crawl is %s", page)
+            logger.error("The report of %s cannot be written: %s", self.path, error)
 
     def flush(self) -> None:
         """Write what was booked, so that others can read it."""
@@ -253,15 +245,11 @@ def _default(name: str) -> object:
 
 
 def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
-    """Return the settings that are set, as text, without keys and passwords."""
+    """Return the settings that are set, as text."""
     values = {name: settings.get(name) for name in SCRAPY} | config.values()
     for kept in settings.values():
         if isinstance(kept, Kept):  # those of the spider's own program
             values |= kept.options.values()
-    if values["TRES_SEARCH_URL"] is not None:
-        parts = urlsplit(values["TRES_SEARCH_URL"])
-        place = parts.netloc.rpartition("@")[2]
-        values["TRES_SEARCH_URL"] = f"{parts.scheme}://{place}{parts.path}"
     return {name: _text(value) for name, value in values.items() if value not in (None, (), "")}
 
 

@@ -202,7 +202,7 @@ class Path(NamedTuple):
 
 
 NO_PATH = Path(0.0, 0, 0, math.inf)  # the state s_-1 in which a seed is chosen
-SEED_PATH = NO_PATH.extended(1.0)  # the answer to a search query counts as a relevant seed
+SEED_PATH = NO_PATH.extended(1.0)  # of an answer that is no page: it counts as a relevant seed
 
 
 def bucket(x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -61,8 +61,7 @@ class DomainLedger:
 
     For a domain never visited, the paper's feature 7 is 0.5. With `inlinks` it is r / (n + 1): n
     other domains link to it, r of them from a relevant page. Only the first linking page of each
-    domain counts, because sites repeat their links on all their pages. The answer to a search query
-    counts as relevant, as it does in features 1 to 3.
+    domain counts, because sites repeat their links on all their pages.
     """
 
     def __init__(
@@ -200,6 +199,10 @@ class DomainLedger:
             failures = int(self._records["failures"][domain]) + 1
             self._records["failures"][domain] = failures
             self.domains_given_up += failures == self.limits.failures
+
+    def count_unread(self, domain: int) -> None:
+        """Count a page towards the cap that was fetched and is never booked."""
+        self._records["pages"][domain] += 1
 
     def give_up(self, domain: int) -> None:
         """Fetch no more of a domain."""

@@ -20,7 +20,8 @@ from tres_scrapy.links.code import BITS, GROUP_SIZE, Codes, CueGroup
 
 # The columns of what is known; the features of x(s, a) bear their numbers.
 KNOWN: Final = ("one", "anchor_logit", 4, 5, 1, 2, 3, 7, 8, "siblings", "host_logit")
-_MEANS: Final = {"anchor_logit": 2.0, "host_logit": 0.7}  # of the weights; others 0
+# Of the weights; others 0. Links of one page lead to pages like each other.
+_MEANS: Final = {"anchor_logit": 2.0, "siblings": 1.0, "host_logit": 0.7}
 # Bounds of P(relevant) of an anchor text: "more" or a number names nothing of the topic, and leads
 # to relevant pages all the same where a site has many of them.
 MIN_ANCHOR: Final = 0.1

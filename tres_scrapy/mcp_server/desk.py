@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tres_scrapy.export.corrected_topic import topic_to_answer
 from tres_scrapy.export.run_export import WRITERS, check_ending, pages_of
 from tres_scrapy.export.topic_view import topic_view
 from tres_scrapy.mcp_server.reply import cut, reply
@@ -14,6 +16,7 @@ from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import Fetch
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder, read_answers
+from tres_scrapy.topic.topic_learner import learn_answers
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import whole_file
@@ -75,16 +78,16 @@ class Desk:
                 {"site": site, "pages": all_pages, "relevant": good}
                 for site, all_pages, good in record.domains(5)
             ]
-        with suppress(TresError):  # a trained topic asks nothing
-            facts["open_questions"] = len(self._asked(name)[1])
+        with suppress(TresError):  # a trained topic has none before it was asked for them
+            facts["open_questions"] = len(_open(find_folder(self.workplace.job(name))))
         return reply(facts | {"log_data": self.workplace.last_line(name)}, rows, long=False)
 
     def questions(self, name: str, count: int = 5) -> str:
-        """Return pages of a crawl from keywords about which an answer helps most.
+        """Return pages of a crawl about which an answer helps its topic most.
 
         Read title and text, decide whether each page is of the topic, and call answer.
         """
-        _, asked = self._asked(name)
+        asked = _open(self._topic(name))
         rows = [
             {"url": each["url"], "probability": each["probability"], "why": each["why"]}
             | {"title_data": each["title"], "text_data": each["text"][:LEAD]}
@@ -93,11 +96,11 @@ class Desk:
         return reply({"open_questions": len(asked)}, rows, long=False)
 
     def answer(self, name: str, yes: list[str] | None = None, no: list[str] | None = None) -> str:
-        """Say which pages are relevant to the topic of a crawl from keywords, by their URLs.
+        """Say which pages are relevant to the topic of a crawl, by their URLs.
 
         A running crawl learns them with its next pages; one that has ended, at its export.
         """
-        folder = find_folder(self.workplace.job(name))
+        folder = self._topic(name, {*(yes or []), *(no or [])})
         good, bad = folder.find_pages(yes or []), folder.find_pages(no or [])
         if both := set(good) & set(bad):
             raise TresError(f"yes and no for {min(both)}: give one answer")
@@ -140,7 +143,7 @@ class Desk:
     def export(self, name: str, ending: str = "jsonl", least: float | None = None) -> str:
         """Write the relevant pages into the folder of the crawl: jsonl, csv, parquet or md.
 
-        A crawl from keywords that has ended is judged again first, with all answers. With least,
+        A crawl that learned, and has ended, is judged again first, with all answers. With least,
         all pages whose P(relevant) was that or more when they were fetched.
         """
         if least is not None and not 0 <= least <= 1:
@@ -154,10 +157,17 @@ class Desk:
                 WRITERS[ending](pages_of(record, least, view), file)
         return reply({"file": str(target), "judged_again": view is not None}, long=False)
 
-    def _asked(self, name: str) -> tuple[TopicFolder, list[dict[str, Any]]]:
-        folder = find_folder(self.workplace.job(name))
-        known = read_answers(folder.answers)
-        return folder, [each for each in folder.read_questions() if each["url"] not in known]
+    def _topic(self, name: str, wanted: Set[str] = frozenset()) -> TopicFolder:
+        """Return the folder of a crawl's topic; one with a trained topic gets it from its record.
+
+        It then has the pages with a URL in `wanted`.
+        """
+        with suppress(TresError):
+            return find_folder(self.workplace.job(name))
+        with Record(self.workplace.record(name)) as record:
+            folder = topic_to_answer(record, wanted)
+        learn_answers(folder)  # writes its questions
+        return folder
 
 
 TOOLS: Final = (
@@ -173,6 +183,11 @@ TOOLS: Final = (
     Desk.stop_crawl,
     Desk.resume_crawl,
 )
+
+
+def _open(folder: TopicFolder) -> list[dict[str, Any]]:
+    known = read_answers(folder.answers)
+    return [each for each in folder.read_questions() if each["url"] not in known]
 
 
 def _row(page: Fetch) -> dict[str, Any]:

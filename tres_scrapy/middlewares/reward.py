@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scrapy import Request, Spider
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -25,7 +25,7 @@ from tres_scrapy.crawl.failure import (
 )
 from tres_scrapy.downloader.engine import CrawlEndsError, before_end, is_closing
 from tres_scrapy.downloader.refusal import failure_of
-from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START, VISIT, follows_links
+from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START, VISIT
 from tres_scrapy.extensions.ending import RESERVED, SCRIPTED
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
@@ -55,7 +55,6 @@ class RewardMiddleware:
     def __init__(
         self,
         session: CrawlSession,
-        spider: Spider,
         *,
         renders: bool = False,
         documents: bool = True,
@@ -70,17 +69,15 @@ class RewardMiddleware:
         self._rights = rights or PageRights(name)
         self._renders = renders
         self._turn = asyncio.Lock()
-        self._follows_all = follows_links(spider)
+        self._follows_all = session.follows_all
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        assert crawler.spider is not None
         settings, config = crawler.settings, Config.of(crawler.settings)
         agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"] or ""
         name = product_token(agent)
         return cls(
             CrawlSession.of(crawler),
-            crawler.spider,
             renders=config.render.mode != NEVER,
             documents=config.reading.documents,
             name=name,

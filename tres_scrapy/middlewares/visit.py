@@ -29,8 +29,8 @@ class VisitMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        session = crawler.get_extension(CrawlSession)
-        if session is None or not session.sites.is_limited:
+        session = CrawlSession.of(crawler)
+        if not session.sites.is_limited:
             raise NotConfigured
         return cls(session)
 

@@ -14,8 +14,7 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
 from tres_scrapy.page.place import NOWHERE, WORD, Layout, Place, Span
 from tres_scrapy.page.robots import US, Permission, permission_of
-from tres_scrapy.rights.licence import licences
-from tres_scrapy.rights.signal import Signal, meta_signals
+from tres_scrapy.rights.signal import Signal, licences, meta_signals
 from tres_scrapy.url.canonical import PLAIN_URL, canonicalise
 
 if TYPE_CHECKING:

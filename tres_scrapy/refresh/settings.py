@@ -16,14 +16,10 @@ DAY: Final = 86_400.0  # seconds
 # Settings of the crawl that mean the same here
 SHARED = (
     "max_crawl_delay",
-    "max_html",
-    "max_links",
     "private_addresses",
-    "progress_interval",
     "random_seed",
     "web",
     "web_seed",
-    "web_port",
     "web_pages",
     "web_day",
     "web_log",
@@ -43,12 +39,9 @@ class RefresherOptions:
         duration, 30 * DAY, "a page is asked for first when its copy is this old"
     )
     jitter: float = 0.1  # share by which an interval varies, so that visits do not bunch
-    grace: int = setting(whole(1), 3, "answers 404 or 410 in a row until a page is gone")
+    grace: int = 3  # answers 404 or 410 in a row until a page is gone
     retry: float = setting(duration, 3_600.0, "time after a failure, twice as long after each more")
-    minor: int = setting(
-        whole(0, 256), 12, "lanes of 256 in which a text may differ and be the same"
-    )
-    minor_is_change: bool = setting(flag, False, "whether such differences count as changes")
+    minor: int = 12  # lanes of 256 in which a text may differ and be the same
     seed: int = 0
     follow: bool = False  # whether links that were not there before are told
 
@@ -74,7 +67,6 @@ class RefreshConfig(Options):
     found: Path | None = setting(
         Path, None, "list of links that pages did not have before; a crawl takes it by seed=@FILE"
     )
-    report: Path | None = setting(Path, None, "page of figures; unset: COLLECTION.refresh.html")
 
     @classmethod
     def arguments(cls) -> list[Setting]:

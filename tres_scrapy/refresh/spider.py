@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import asdict
+from pathlib import Path
 from time import monotonic, time
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TextIO
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -18,13 +21,14 @@ from twisted.python.failure import Failure
 
 from tres_scrapy.addon import TresAddon
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.option import apply_arguments
+from tres_scrapy.config.typed import named
 from tres_scrapy.extensions.ending import NO_PAGE
 from tres_scrapy.page.kind import is_pdf
 from tres_scrapy.page.language import decoded
 from tres_scrapy.refresh.collection import read_collection
 from tres_scrapy.refresh.main_text import PDFS
-from tres_scrapy.refresh.pipeline import RefreshPipeline
 from tres_scrapy.refresh.refresher import RefreshJob
 from tres_scrapy.refresh.settings import RefreshConfig
 from tres_scrapy.refresh.store import Store
@@ -37,6 +41,52 @@ from tres_scrapy.refresh.visit import (
     VisitItem,
     answer_of,
 )
+from tres_scrapy.url.message import plainly
+from tres_scrapy.url.whole_file import drop_torn_line
+
+
+class RefreshPipeline:
+    """Appends each visit to a JSON lines file and new links to a list of URLs."""
+
+    def __init__(self, path: Path, found: Path | None) -> None:
+        self._path, self._found_path = path, found
+        self._file: TextIO | None = None
+        self._found: TextIO | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        config = RefreshConfig.of(crawler.settings)
+        pipeline = cls(config.beside(config.output, "jsonl"), config.found)
+        pipeline.open()
+        return pipeline
+
+    def open(self) -> None:
+        """Open the files; raise ConfigError if they cannot be written."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            drop_torn_line(self._path)
+            self._file = self._path.open("a", encoding="utf-8")
+            if self._found_path is not None:
+                self._found = self._found_path.open("a", encoding="utf-8")
+        except OSError as error:
+            name = named("TRES_REFRESH_OUTPUT")
+            raise ConfigError(f"{name} cannot be written: {plainly(error)}") from None
+
+    def close_spider(self) -> None:
+        for file in (self._file, self._found):
+            if file is not None:
+                file.close()
+
+    def process_item(self, item: Any) -> Any:
+        if not isinstance(item, VisitItem) or self._file is None:
+            return item
+        if self._found is not None and item.found:
+            self._found.write("".join(f"{url}\n" for url in item.found))
+            self._found.flush()
+        self._file.write(json.dumps(asdict(item), ensure_ascii=False) + "\n")
+        self._file.flush()
+        return item
+
 
 STORE_FAILED: Final = "store_failed"
 SETTINGS: Final[dict[Any, Any]] = {  # the spider handles failures itself
@@ -73,7 +123,7 @@ class RefreshSpider(Spider):
     def _open(self, crawler: Crawler) -> None:
         config, shared = self.config, Config.of(crawler.settings)
         known = list(read_collection(config.require_collection()))
-        self._reading, self._interval = shared.reading, shared.watch.progress_interval
+        self._reading = shared.reading
         self.job = RefreshJob(
             Store(config.beside(config.store, "sqlite")),
             config.options(len(known), shared),
@@ -129,7 +179,7 @@ class RefreshSpider(Spider):
         if reason != STORE_FAILED:
             if reason in {"finished", NO_PAGE} and not self.config.watch:
                 self.job.store.end_run(run.id, now)
-            path = self.config.beside(self.config.report, "html")
+            path = self.config.beside(None, "html")
             from tres_scrapy.refresh.report import write_report  # noqa: PLC0415 - slow to import
 
             output = self.config.beside(self.config.output, "jsonl")
@@ -192,7 +242,8 @@ class RefreshSpider(Spider):
             raise CloseSpider(NO_PAGE)
 
     def _log_progress(self) -> None:
-        if self._interval and monotonic() - self._said >= self._interval:
+        every = self.settings.getfloat("LOGSTATS_INTERVAL")
+        if every and monotonic() - self._said >= every:
             self._said = monotonic()
             logger.info("%s", self.job.figures())
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tres_scrapy.refresh.main_text import MINOR, OTHER, SAME, Copy, compare, distance
+from tres_scrapy.refresh.main_text import OTHER, SAME, Copy, compare, distance
 from tres_scrapy.refresh.settings import RefresherOptions
 from tres_scrapy.refresh.store import Host, PageRow
 from tres_scrapy.refresh.visit import NOT_MODIFIED, PageAnswer, RefreshRequest
@@ -47,8 +47,7 @@ def settle(
     if verdict.failed:
         _postpone(row, change, now, options)
         return None
-    changed = change == OTHER or (change == MINOR and options.minor_is_change)
-    observed = None if change == NEW else changed
+    observed = None if change == NEW else change == OTHER
     if observed is not None and gap > 0:
         row.changes += observed
         row.quiet += not observed

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.run.run_file import RecordError
+from tres_scrapy.topic.threshold import Share
 from tres_scrapy.url.message import plainly
 from tres_scrapy.url.whole_file import whole_file
 
@@ -33,17 +34,6 @@ DRAWS: Final = 4_000  # of the posterior
 BOUNDS: Final = (0.025, 0.975)  # of the interval
 HALVES: Final = 2  # strata of the output
 Drawn = tuple[int, int]  # the row of a page in the record, and its stratum
-
-
-class Share(NamedTuple):
-    """A share, and the interval that holds it in 95 of 100 audits."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{100 * self.value:.0f} % ({100 * self.low:.0f} to {100 * self.high:.0f} %)"
 
 
 class Ranked(NamedTuple):
@@ -204,7 +194,7 @@ def _expected(
 
 def _share(value: float, draws: NDArray[np.float64]) -> Share:
     low, high = np.quantile(draws, BOUNDS).tolist()
-    return Share(float(value), min(low, float(value)), max(high, float(value)))
+    return Share(min(low, float(value)), float(value), max(high, float(value)))
 
 
 def checked(audit: Audit | None, *, is_same: bool = True) -> str:

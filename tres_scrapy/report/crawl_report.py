@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tres_scrapy.crawl.crawl import DATA
-from tres_scrapy.page.wall import WALLS
+from tres_scrapy.page.kind import WALLS
 from tres_scrapy.report.audit import Audit, checked, identity_of
 from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
@@ -18,7 +18,7 @@ from tres_scrapy.report.learned_chart import PREFIX
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.share import holder_of, independent, sentence, shares
 from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN
-from tres_scrapy.run.run_file import Fetch, Point, reading
+from tres_scrapy.run.run_file import FINAL, Fetch, Point, reading
 from tres_scrapy.url.message import plural
 
 TEMPLATE: Final = "report/crawl_report.html.jinja"
@@ -32,7 +32,6 @@ KINDS: Final = {
     "uncertain": "little explored",
     "explored": "exploration",
     "seed": "seed",
-    "query": "search",
     "other": "policy",
 }
 ENDS: Final = {
@@ -58,15 +57,25 @@ def write_report(record: Record, path: Path) -> None:
     write_page(path, text)
 
 
+def report_beside(path: Path) -> Path:
+    """Write the report of the record at `path` beside it; return the page."""
+    page = path.with_suffix(SUFFIX)
+    with Record(path) as record:
+        write_report(record, page)
+    return page
+
+
 def render(record: Record) -> str:
     """Return the report of a record as HTML."""
     drawn = {chart.name: chart for chart in charts(record)}
     meta, holder = record.meta(), holder_of(record)
+    final = _final(record, meta)
+    out = {*final.get("rows_out", [])}  # relevant when fetched, not by the last model
     return chart_page(
         TEMPLATE,
         list(drawn.values()),
         meta=meta,
-        verdict=_verdict(record, meta),
+        verdict=_verdict(record, meta, final),
         begun=_begun(record),
         ending=_ending(meta, record.count().get(DISTRUSTED, 0)),
         holder=holder,
@@ -74,7 +83,7 @@ def render(record: Record) -> str:
         shares=shares(record, SHARES),
         fetched=max(1, record.curve()[-1].pages) if record.curve() else 1,
         shards=record.shards(),
-        headline=_headline(record),
+        headline=_headline(record, final),
         refused=record.refused(),
         groups={
             heading: [drawn[name] for name in names if name in drawn]
@@ -84,9 +93,11 @@ def render(record: Record) -> str:
         loss=drawn.get("loss"),
         links=[chart for name, chart in drawn.items() if name.startswith(PREFIX)],
         pages=[(page, record.why(page)) for page in record.last(RECENT_PAGES)],
-        best=_with_reasons(record, _best(record)),
-        relevant=_with_reasons(record, record.relevant(SEARCHED_PAGES)),
-        found=record.count().get("relevant", 0),
+        best=_with_reasons(record, [page for page in _best(record) if page.row not in out]),
+        relevant=_with_reasons(
+            record, [page for page in record.relevant(SEARCHED_PAGES) if page.row not in out]
+        ),
+        found=final.get("pages", record.count().get("relevant", 0)),
         output=output.name if (output := Path(meta.get("output", ""))).exists() else "",
         brief=_brief,
         kinds=KINDS,
@@ -124,19 +135,26 @@ def _brief(page: Fetch) -> str:
     return f"{said}, link “{page.anchor}”" if page.anchor else said
 
 
-def _verdict(record: Record, meta: dict[str, str]) -> str:
+def _final(record: Record, meta: dict[str, str]) -> dict[str, Any]:
+    """Return what the last model has made of the output, {} if the topic did not learn."""
+    with reading(record.path):
+        return dict(json.loads(meta.get(FINAL, "{}")))
+
+
+def _verdict(record: Record, meta: dict[str, str], final: dict[str, Any]) -> str:
     last = next(iter(record.curve()[-1:]), None)
     if last is None or not last.pages:
         return "No page was fetched."
-    with reading(record.path):
-        final = json.loads(meta.get("final", "{}"))  # what the last model has made of the output
-        found = int(final.get("pages", last.relevant))
-        domains = int(final.get("domains", last.domains))
+    found, domains = final.get("pages", last.relevant), final.get("domains", last.domains)
+    again = (
+        f" The last model of the topic judged all pages again; when they were fetched, "
+        f"{last.relevant:,} were judged relevant, and the charts show these."
+    )
     return (
         f"{found:,} of {last.pages:,} {plural(last.pages, 'page')}, "
         f"{_percent(found / last.pages)}, {'is' if found == 1 else 'are'} relevant to "
         f"{meta.get('topic', 'the topic')}, on {domains:,} {plural(domains, 'domain')}: "
-        f"{_checked(record, final.get('identity'))}."
+        f"{_checked(record, final.get('identity'))}.{again if final else ''}"
     )
 
 
@@ -179,25 +197,26 @@ def _ending(meta: dict[str, str], distrusted: int) -> str:
     )
 
 
-def _headline(record: Record) -> dict[str, str]:
+def _headline(record: Record, final: dict[str, Any]) -> dict[str, str]:
     """Return the numbers at the top of the report, by name."""
     curve, count = record.curve(), record.count()
     if not curve:
         return {}
     last = curve[-1]
-    pages = ("relevant", "irrelevant", "copy", "query", DATA, FORGOTTEN, DISTRUSTED)
+    pages = ("relevant", "irrelevant", "copy", DATA, FORGOTTEN, DISTRUSTED)
+    relevant = final.get("pages", last.relevant)
     walls = {kind: count[kind] for kind in WALLS if kind in count}
     failures = sum(count.values()) - sum(count.get(kind, 0) for kind in pages)
     linked = independent(record)
     found = {
         "pages": f"{last.pages:,}",
-        "harvest rate": _percent(last.relevant / max(1, last.pages)),
+        "harvest rate": _percent(relevant / max(1, last.pages)),
     }
     if linked is not None:
         found["relevant and independently linked"] = _percent(linked / max(1, last.pages))
     found |= {
-        "relevant pages": f"{last.relevant:,}",
-        "relevant domains": f"{last.domains:,}",
+        "relevant pages": f"{relevant:,}",
+        "relevant domains": f"{final.get('domains', last.domains):,}",
         "waiting links": f"{last.frontier:,}",
     }
     if last.leaves is not None:

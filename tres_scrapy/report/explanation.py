@@ -14,7 +14,7 @@ from tres_scrapy.config.visit import ALWAYS, DAY, NO_LIMIT, Hours, SiteRule
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.crawl.visit import REQUESTS
 from tres_scrapy.frontier.feature import TABLE
-from tres_scrapy.page.wall import WALLS
+from tres_scrapy.page.kind import WALLS
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.forgotten import DISTRUSTED
 from tres_scrapy.run.reason import sentence
@@ -31,7 +31,6 @@ OUTCOMES: Final = {
     "relevant": "relevant",
     "irrelevant": "not relevant",
     "copy": "same text as an earlier page",
-    "query": "answer of the search engine",
     DISTRUSTED: "taken out of the output: its site is distrusted",
 } | {kind: f"failed: {what}" for kind, what in WALLS.items()}
 

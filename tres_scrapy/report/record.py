@@ -18,7 +18,6 @@ from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.admission import Refusal, Scope
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.tree import Rule, Split
-from tres_scrapy.run.page_text import StoredText, rights_in
 from tres_scrapy.run.reason import RuleBook, phrase_of, sentence
 from tres_scrapy.run.run_file import (
     FETCHES,
@@ -27,8 +26,10 @@ from tres_scrapy.run.run_file import (
     HealthPoint,
     Point,
     Rival,
+    StoredText,
     open_to_read,
     reading,
+    rights_in,
     time_of,
 )
 from tres_scrapy.run.snapshot import (

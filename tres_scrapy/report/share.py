@@ -21,7 +21,7 @@ REASONS: Final = {
 DOUBT: Final = "The judge likes these pages, but they say hardly anything new. "
 
 
-class Share(NamedTuple):
+class Holding(NamedTuple):
     """The pages of a site, or of a body: its door, and the sites found only through that."""
 
     site: str
@@ -30,7 +30,7 @@ class Share(NamedTuple):
     relevant: int
 
 
-def shares(record: Record, count: int) -> list[Share]:
+def shares(record: Record, count: int) -> list[Holding]:
     """Return the `count` sites or bodies that gave most pages; one of one site is a site."""
     doors, sites = doors_of(record), Counter[str]()
     pages, relevant = Counter[str](), Counter[str]()
@@ -40,7 +40,7 @@ def shares(record: Record, count: int) -> list[Share]:
         pages[door] += fetched
         relevant[door] += good
     most = pages.most_common(count)
-    return [Share(door, sites[door], number, relevant[door]) for door, number in most]
+    return [Holding(door, sites[door], number, relevant[door]) for door, number in most]
 
 
 def independent(record: Record) -> int | None:

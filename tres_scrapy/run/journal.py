@@ -17,7 +17,7 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.run.database import Database
 from tres_scrapy.run.job_file import open_database, reading
 from tres_scrapy.run.page_row import INSERT, guest_rows, page_row, remark_of, rivals_row
-from tres_scrapy.run.page_text import mark_of, packed
+from tres_scrapy.run.run_file import mark_of, packed
 from tres_scrapy.topic.pack import Judged
 from tres_scrapy.url.message import TresError
 
@@ -127,8 +127,8 @@ class Journal:
     def lease(self, crawl: Crawl, decision: Decision) -> None:
         """Save that a sample is going to be fetched."""
         with self.writing(crawl) as cursor:
-            values = (decision.row, decision.leaf, decision.q_value, decision.is_query)
-            cursor.execute("INSERT OR IGNORE INTO lease VALUES (?, ?, ?, ?)", values)
+            values = (decision.row, decision.leaf, decision.q_value)
+            cursor.execute("INSERT OR IGNORE INTO lease VALUES (?, ?, ?)", values)
             if cursor.rowcount and not crawl.store.is_seed(decision.row):
                 # It completes the candidates of the experiences that came before.
                 cursor.execute("UPDATE page SET sampled = ? WHERE sampled IS NULL", values[:1])

@@ -34,9 +34,8 @@ from tres_scrapy.links.model import KNOWN, LinkEvidence
 from tres_scrapy.page.place import tokenise
 from tres_scrapy.url.message import plural
 
-SEED, QUERY, GREEDY, UNCERTAIN, EXPLORED, OTHER = (
+SEED, GREEDY, UNCERTAIN, EXPLORED, OTHER = (
     "seed",
-    "query",
     "greedy",
     "uncertain",
     "explored",
@@ -63,8 +62,6 @@ _KNOWN_NAMES: Final = {
 
 def kind_of(decision: Decision, *, is_seed: bool) -> str:
     """Return how a sample was chosen."""
-    if decision.is_query:
-        return QUERY
     if is_seed:
         return SEED
     if decision.choice is None:
@@ -141,7 +138,6 @@ def sentence(
     drawn = f"{samples:,} {plural(samples, 'link')} from {leaves:,} {plural(leaves, 'leaf')}"
     reasons = {
         SEED: "Seed",
-        QUERY: "Query to the search engine",
         GREEDY: f"Highest Q: {q}, best of {drawn}" if samples else f"Highest value: {q}",
         UNCERTAIN: f"Highest sum of Q and bonus: Q {q}, best of {drawn}",
         EXPLORED: "Exploration: a random link of a random leaf",

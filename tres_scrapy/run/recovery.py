@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import Decision, Past
-from tres_scrapy.crawl.crawl import DATA, NOT_VISITS, PAGE, Crawl
+from tres_scrapy.crawl.crawl import DATA, PAGE, Crawl
 from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
@@ -65,8 +65,9 @@ class Steps(NamedTuple):
 def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -> list[int]:
     """Restore the state of a journal in a new crawl; raise TresError if the journal is damaged.
 
-    Return the rows that were under way at two kills: they are not fetched a third time. Those under
-    way at one kill are fetched one at a time, so that the page that kills the crawl is found.
+    Return the rows that were under way at two kills: they are not fetched a third time, and count
+    towards MAX. Those under way at one kill are fetched one at a time, so that the page that kills
+    the crawl is found.
 
     Leased samples become PENDING again, at the URLs that they were redirected to. They keep their
     slots of MAX and are fetched before all others. `own` holds the rows with a request of the
@@ -100,6 +101,8 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     killers = [row for row, count in kills.items() if count >= _KILLS]
     store.closure.close(store["url"][killers])
     store.drop(_numbers(killers))
+    for row in killers:
+        store.ledger.count_unread(store["domain"][row])
     leased = [decision for decision in leased if kills[decision.row] < _KILLS]
     store.hold([decision.row for decision in leased])
     suspects = [decision for decision in leased if kills[decision.row]]
@@ -229,11 +232,11 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
         past.outlinks.tolist(),
         strict=True,
     ):
-        if kind in NOT_VISITS:
+        if kind == DATA:
             store.paths[row] = SEED_PATH
         elif kind == PAGE or outlinks:
             store.paths[row] = store.path_after(row, reward)
-    visits: NDArray[np.bool_] = ~np.isin(kinds, list(NOT_VISITS))
+    visits: NDArray[np.bool_] = kinds != DATA
     domains = store["domain"].take(steps.rows)
     blameless = np.isin(kinds, list(BLAMELESS))
     store.ledger.restore(
@@ -244,7 +247,7 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
         np.isin(kinds, list(OF_LINKS))[visits],
     )
     crawl.outlook.restore(steps.hosts[visits], (steps.relevant & pages)[visits])
-    failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, *NOT_VISITS})
+    failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, DATA})
     crawl.restore(int(pages.sum()), int((steps.relevant & pages).sum()), failures, counts)
 
 
@@ -297,11 +300,11 @@ def _seeds(store: SampleStore, leased: Sequence[Decision]) -> list[Decision]:
     return [Decision(row, None, None) for row in sorted(rows)]
 
 
-def _decision(row: int, leaf: int | None, q_value: float | None, is_query: int) -> Decision:
+def _decision(row: int, leaf: int | None, q_value: float | None) -> Decision:
     if not isinstance(leaf, int | None):
         raise TypeError("a leaf is not a number")
     check_numbers("Q", q_value or 0.0)
-    return Decision(int(row), leaf, q_value, bool(is_query))
+    return Decision(int(row), leaf, q_value)
 
 
 def _drop_dead(store: SampleStore) -> NDArray[np.int64]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
@@ -16,11 +18,86 @@ import numpy as np
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.code import CODES, Name
-from tres_scrapy.run.database import Access, Database, Schema, SqliteFileError
-from tres_scrapy.run.migration import MIGRATIONS
+from tres_scrapy.page.text import Page
+from tres_scrapy.rights.signal import Signal
+from tres_scrapy.run.database import Access, Database, Migration, Schema, SqliteFileError
 from tres_scrapy.run.reason import LinkPart
 from tres_scrapy.url.message import TresError, plainly
 from tres_scrapy.url.whole_file import check_numbers
+
+LEVEL: Final = 4  # 2.6 kB for a page of sites.warc.gz, in 0.09 ms; level 6 saves 1 % for 0.02 ms
+LARGEST: Final = 50_000_000  # bytes of an unpacked text: no page that was read has more
+
+
+class StoredText(NamedTuple):
+    """Title and main text of a page, the texts of its links, mostly menus, and its rights."""
+
+    title: str = ""
+    text: str = ""
+    links: tuple[str, ...] = ()
+    rights: tuple[Signal, ...] = ()
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Self:
+        """Return a packed text; raise ValueError if it is damaged."""
+        stream = zlib.decompressobj()
+        try:
+            title, text, links = json.loads(stream.decompress(data, LARGEST))
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
+        return cls(str(title), str(text), tuple(map(str, links)))
+
+
+def packed(page: Page) -> bytes:
+    """Return title, main text and link texts of a page as compressed JSON."""
+    found = page.title, page.text, [link.anchor for link in page.links]
+    return zlib.compress(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"), LEVEL)
+
+
+def rights_in(rows: Iterable[tuple[str]]) -> tuple[Signal, ...]:
+    """Return the signals in rows of the table `rights`."""
+    return tuple(Signal(*map(str, each)) for (value,) in rows for each in json.loads(value))
+
+
+def mark_of(data: bytes) -> int:
+    """Return a hash of a packed text, as a 64-bit integer with a sign."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), signed=True)
+
+
+def _store_texts_once(cursor: sqlite3.Cursor) -> None:
+    """From 7 to 8: pages with the same text share it."""
+    cursor.execute("ALTER TABLE text RENAME TO text_7")
+    cursor.execute("CREATE TABLE text (row INTEGER PRIMARY KEY, mark INTEGER NOT NULL, value BLOB)")
+    cursor.execute("CREATE INDEX text_by_mark ON text (mark) WHERE value NOTNULL")
+    found = cursor.connection.execute("SELECT row, value FROM text_7 ORDER BY row")
+    known: set[int] = set()
+    for row, value in found:
+        mark = mark_of(value)
+        text = None if mark in known else value
+        cursor.execute("INSERT INTO text VALUES (?, ?, ?)", (row, mark, text))
+        known.add(mark)
+    cursor.execute("DROP TABLE text_7")
+
+
+def _add_rights(cursor: sqlite3.Cursor) -> None:
+    """From 8 to 9: what was said about the use of a page."""
+    cursor.execute("CREATE TABLE rights (row INTEGER PRIMARY KEY, value TEXT NOT NULL)")
+
+
+def _drop_queries(cursor: sqlite3.Cursor) -> None:
+    """From 9 to 10: no crawl sends queries to a search engine."""
+    cursor.execute("ALTER TABLE lease RENAME TO lease_9")
+    cursor.execute("CREATE TABLE lease (row INTEGER PRIMARY KEY, leaf INTEGER, q_value REAL)")
+    cursor.execute("INSERT INTO lease SELECT row, leaf, q_value FROM lease_9")
+    cursor.execute("DROP TABLE lease_9")
+
+
+MIGRATIONS: Final[Mapping[int, Migration]] = {
+    7: _store_texts_once,
+    8: _add_rights,
+    9: _drop_queries,
+}
+
 
 SUFFIX: Final = ".run"
 NAME: Final = f"tres{SUFFIX}"  # the file's name in JOBDIR
@@ -33,7 +110,7 @@ LONGEST_URL: Final = 300  # characters kept of the URL of a rival
 SCHEMA: Final = Schema(
     noun="record of a crawl",
     application=int.from_bytes(b"TRUN", "big"),
-    version=9,
+    version=10,
     migrations=MIGRATIONS,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -74,9 +151,7 @@ CREATE TABLE batch (
     urls TEXT NOT NULL, hosts TEXT NOT NULL, cues BLOB NOT NULL, counts BLOB NOT NULL
 );
 CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-CREATE TABLE lease (
-    row INTEGER PRIMARY KEY, leaf INTEGER, q_value REAL, is_query INTEGER NOT NULL
-);
+CREATE TABLE lease (row INTEGER PRIMARY KEY, leaf INTEGER, q_value REAL);
 CREATE TABLE redirect (number INTEGER PRIMARY KEY, row INTEGER NOT NULL, url INTEGER NOT NULL);
 CREATE TABLE item (
     row INTEGER NOT NULL, place INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (row, place)

@@ -33,8 +33,8 @@ from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.topic_source import task_of
 from tres_scrapy.middlewares.reward import source_of
+from tres_scrapy.page.kind import WALLS
 from tres_scrapy.page.robots import EVERYONE, product_token
-from tres_scrapy.page.wall import WALLS
 from tres_scrapy.spiders.fetch import run_politely
 from tres_scrapy.topic.judge import Judge
 from tres_scrapy.topic.judge_process import Worker

@@ -20,7 +20,6 @@ class SurfaceOptions(Options):
     group = Group.SURFACE
 
     queries: int = setting(whole(1), 100, "queries to a site at most")
-    pages: int = setting(whole(1), 10, "pages of results read of a query at most")
     min_yield: float = setting(
         number(0, 1000),
         1.0,

@@ -33,6 +33,7 @@ from tres_scrapy.surface.settings import SurfaceOptions
 from tres_scrapy.surface.surfacing import SearchedSite, Surfacing, single_words
 from tres_scrapy.topic.pack import Judged
 
+RESULT_PAGES: Final = 10  # read of a query at most
 NO_SEARCH: Final = "no_search"  # the finish reason if no seed has a usable search box
 
 logger = logging.getLogger(__name__)
@@ -175,7 +176,7 @@ class SurfaceSpider(TresSpider):
         text = response.text if isinstance(response, TextResponse) else ""
         hits, following = site.take(text, response.url)
         yield from self._deliver(site, hits)
-        if following and site.pages < self.config.pages and not self._done:
+        if following and site.pages < RESULT_PAGES and not self._done:
             yield self._aside(following, self.results, site=site)
         else:
             yield from self._end_query(site)

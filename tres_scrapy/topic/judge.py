@@ -18,13 +18,12 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import RaggedArray, Wordbook, page_codes, silent
 from tres_scrapy.page.content import content_of_html, content_of_pdf
 from tres_scrapy.page.copies import fingerprint
-from tres_scrapy.page.kind import is_pdf, is_soft_404, needs_scripts
+from tres_scrapy.page.kind import is_pdf, is_soft_404, needs_scripts, wall_of
 from tres_scrapy.page.language import UTF_8, decoded
 from tres_scrapy.page.pdf_page import DocumentError, PdfReader, read_document
 from tres_scrapy.page.robots import US
 from tres_scrapy.page.sitemap import SitemapError, read_sitemap
 from tres_scrapy.page.text import Page, read_page
-from tres_scrapy.page.wall import wall_of
 from tres_scrapy.topic.pack import Judged, Pack
 
 PDFS: Final = PdfReader()  # its process starts with the first PDF

@@ -35,7 +35,7 @@ from tres_scrapy.topic.fit import Bags
 from tres_scrapy.topic.keyword_score import GENERAL_TEXTS, Keyword, forms, log_odds
 from tres_scrapy.topic.learning import learn
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
-from tres_scrapy.topic.threshold import UNKNOWN, Threshold, find_threshold
+from tres_scrapy.topic.threshold import Threshold, expected_place, find_threshold
 from tres_scrapy.topic.word_table import WordTable
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class TopicFit(NamedTuple):
     pages: int = 0
     answers: int = 0
     few: bool = False
-    threshold: Threshold = UNKNOWN
+    threshold: Threshold = Threshold()
     pulls: Mapping[str, float] = MappingProxyType({})
     prior_weight: float = 0.0
 
@@ -113,17 +113,17 @@ class TopicFit(NamedTuple):
     @property
     def shares(self) -> dict[str, list[float]]:
         """Precision and recall with intervals, nothing where they are unknown."""
-        if not self.answers:
-            return {}
         both = {"precision": self.threshold.precision, "recall": self.threshold.recall}
-        return {name: [round(each, 4) for each in share] for name, share in both.items()}
+        return {name: [round(each, 4) for each in share] for name, share in both.items() if share}
 
     @property
     def accuracy(self) -> str:
         """What is known of the pages called relevant, in one line."""
-        if not self.answers:
-            return "precision and recall are unknown without answers"
         precision, recall = self.threshold.precision, self.threshold.recall
+        if precision is None:
+            return (
+                f"precision and recall are unknown without {'a yes' if self.answers else 'answers'}"
+            )
         return f"by the answers, precision is {precision}, recall {recall}"
 
     def judge(self, pages: Iterable[PageWords]) -> Numbers:
@@ -205,22 +205,21 @@ class KeywordTopic:
         if not has_prior:
             before = log_odds(counts, fields, keywords, nearness)
             known = texts.times(first) - _likeness_to_itself(pages)
-        expected = float(sigmoid(before).sum())
-        least = min(BEST_PAGES, BEST_SHARE * len(pages), float((before > STANDS_OUT).sum()))
         lesson = learn(texts, before, told)
-        share = TRUST * (1 + (TOLD_PAGES if told else FIRST_PAGES) / len(pages))
+        has_yes = any(told.values())
+        share = TRUST * (1 + (TOLD_PAGES if has_yes else FIRST_PAGES) / len(pages))
         trust = share * _deviation(lesson.held_out) / _deviation(known)
         scores = lesson.held_out + trust * known
-        rows = list(told)
-        labels = np.array([*told.values()], dtype=bool)
-        found = find_threshold(scores, max(expected, least) if least else 0.0, scores[rows], labels)
+        rows, labels = list(told), np.array([*told.values()], dtype=bool)
+        guess = expected_place(scores, _expected(before), None if has_yes else sigmoid(before))
+        found = find_threshold(scores, guess, scores[rows], labels)
         line = Calibration(found.slope, found.slope * (lesson.intercept - found.place))
         return TopicFit(
             _made(words, rarity, lesson.weights + trust * first),
             line,
             pages=len(pages),
             answers=len(told),
-            few=expected < BEST_PAGES and not (has_prior or labels.any()),
+            few=float(sigmoid(before).sum()) < BEST_PAGES and not (has_prior or has_yes),
             threshold=found,
             pulls={pages[row].url: found.slope * pull for row, pull in lesson.pulls.items()},
             prior_weight=trust * has_prior,
@@ -296,6 +295,12 @@ def alikeness(model: BagOfWords, page: PageWords, others: Sequence[PageWords]) -
 def _priors(pages: Sequence[PageWords]) -> Numbers:
     """Return the log odds of pages by a trained pack, 0 where there is none, [n]."""
     return np.array([page.prior or 0.0 for page in pages], dtype=np.float64)
+
+
+def _expected(before: Numbers) -> float:
+    """Return how many pages may be relevant by their log odds [n], 0 if none stands out."""
+    least = min(BEST_PAGES, BEST_SHARE * len(before), float((before > STANDS_OUT).sum()))
+    return max(float(sigmoid(before).sum()), least) if least else 0.0
 
 
 def _likeness_to_itself(pages: Sequence[PageWords]) -> Numbers:

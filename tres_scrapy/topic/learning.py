@@ -61,7 +61,7 @@ class _Sample(NamedTuple):
 
 def learn(bags: Bags, before: Numbers, told: Mapping[int, bool]) -> Lesson:
     """Return the judge after pages and answers by row; `before` [n] are log odds by keywords."""
-    strength = STRENGTH if not told else TOLD_STRENGTH
+    strength = TOLD_STRENGTH if any(told.values()) else STRENGTH
     sample = _draw(before, told)
     weights, bias = _fit(bags, sample, strength)
     held_out = np.zeros(bags.height)
@@ -87,8 +87,9 @@ def _draw(before: Numbers, told: Mapping[int, bool]) -> _Sample:
     )
     yes, no = ([row for row, answer in told.items() if answer is kind] for kind in (True, False))
     others = [row for row in np.argsort(-before, kind="stable").tolist() if row not in told]
-    wanted = size - YES_REPLACES * len(yes) - NO_REPLACES * len(no)
-    good = others[: max(0 if yes else FEWEST_TAKEN, round(wanted))]
+    # before the first yes, answers no replace nothing: they would outweigh the keywords
+    replaced = YES_REPLACES * len(yes) + NO_REPLACES * len(no) if yes else 0
+    good = others[: max(0, round(size - replaced))]
     bad = others[max(round(LEFT_OUT * size), len(before) // 3) :]
     sizes = (len(yes), len(no), len(good), len(bad))
     labels = np.repeat([1.0, 0.0, 1.0, 0.0], sizes)

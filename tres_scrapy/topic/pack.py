@@ -60,7 +60,7 @@ class Judged(NamedTuple):
     learns; `described` [n, 3] are features 4 to 6 of the source's `waiting` links, if any.
 
     The rest is from the crawl. The verdict: whether P(relevant) is at the threshold, whether it is
-    a copy of an earlier page, the answer to a search query, or in a language that is not wanted.
+    a copy of an earlier page, or in a language that is not wanted.
     And how it was found: links from the seed, their URLs, and the text of the last.
     `reserved` names the uses of the crawl that the page reserves: it is kept out of the output.
     """
@@ -83,7 +83,6 @@ class Judged(NamedTuple):
     described: NDArray[np.float32] | None = None
     on_topic: bool = False
     is_copy: bool = False
-    is_query: bool = False
     is_foreign: bool = False
     depth: int = 0
     path: Sequence[str] = ()
@@ -103,8 +102,7 @@ class Judged(NamedTuple):
     @property
     def is_out(self) -> bool:
         """Whether the page cannot be relevant, whatever it is about."""
-        out = self.is_copy or self.is_query or self.is_foreign
-        return out or not self.page.may_be_kept
+        return self.is_copy or self.is_foreign or not self.page.may_be_kept
 
 
 class Pack:

@@ -53,8 +53,11 @@ def questions(
         EDGE: np.argsort(np.abs(p - THRESHOLD), kind="stable").tolist(),
     }
     choice = _Choice(left, [page for page in pages if page.url in answers])
-    while len(choice.rows) < most and choice.take_five(order):
-        pass
+    wanted = AT_ONCE
+    if not any(answers.values()):  # the edge teaches nothing before a page inside is known
+        wanted = {BEST: sum(AT_ONCE.values()), EDGE: 0}
+    while len(choice.rows) < most and choice.take_five(order, wanted):
+        wanted = AT_ONCE
     return [Question(left[row], float(p[row]), why) for row, why in choice.rows.items()][:most]
 
 
@@ -67,13 +70,13 @@ class _Choice:
         self._words = [_content(page) for page in asked]
         self._known: dict[int, frozenset[str]] = {}  # words of pages looked at
 
-    def take_five(self, order: Mapping[str, Sequence[int]]) -> bool:
-        """Add the next five, fewer if no more are unlike the others; return whether any was."""
+    def take_five(self, order: Mapping[str, Sequence[int]], wanted: Mapping[str, int]) -> bool:
+        """Add the next five, so many of each kind; return whether one was unlike all others."""
         sites: set[str] = set()
         before = len(self.rows)
         for why, rows in order.items():
             fresh = [row for row in rows if row not in self.rows][:LOOKED_AT]
-            last = len(self.rows) + AT_ONCE[why]
+            last = len(self.rows) + wanted[why]
             for elsewhere in (True, False):
                 for row in fresh:
                     site = urlsplit(self._pages[row].url).netloc

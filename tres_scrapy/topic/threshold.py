@@ -5,9 +5,10 @@ it is are unknown: their joint distribution is computed on a grid, from the numb
 that the keywords let expect, and from answers. An answered page has the score of a model that does
 not know it, so that it may be chosen in any way that depends on the score alone.
 
-Without answers the threshold is where that share is expected to be 0.5. With answers it is where
-the output has the highest expected F1: where scores tell relevant pages badly from others, fewer
-than half of the pages at the threshold are relevant.
+Before the first answer yes the threshold is where that share is expected to be 0.5: as the number
+of relevant pages says, and how pages score that are likely by the keywords. Then it is where the
+output has the highest expected F1: where scores tell relevant pages badly from others, fewer than
+half of the pages at the threshold are relevant.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ STEEPNESS: Final = 2.5  # middle of the slope before answers
 STEEPNESS_DOUBT: Final = 0.7  # deviation of its logarithm
 NEGLIGIBLE: Final = 1e-3  # odds of a curve against the best one
 TINY: Final = 1e-12
+# Without answers: so much of the way from the expected number of pages to the score above which
+# lie all but some of the pages that are likely by the keywords.
+ALIKE: Final = 0.3
+UNLIKE: Final = 0.05
+BEFORE_YES: Final = 0.25  # of an answer no, as a share of what it counts when there is a yes
 LEAST_SHARE: Final = 0.3  # of relevant pages at the threshold
 TAIL: Final = 0.1  # outside each end of an interval, which holds four of five cases
 
@@ -39,60 +45,77 @@ class Share(NamedTuple):
     """A share between 0 and 1, and the ends of its interval."""
 
     low: float
-    middle: float
+    value: float
     high: float
 
     def __str__(self) -> str:
-        low, middle, high = (round(100 * each) for each in self)
-        return f"{middle} % ({low} to {high} %)"
+        low, value, high = (f"{100 * each:.0f}" for each in self)
+        return f"{value} % ({low} to {high} %)"
 
 
 class Threshold(NamedTuple):
     """Where relevant pages begin, and what is known of the pages called relevant."""
 
-    place: float  # the score
-    slope: float
-    precision: Share
-    recall: Share
+    place: float = 0.0  # the score
+    slope: float = 1.0
+    precision: Share | None = None
+    recall: Share | None = None
 
 
-UNKNOWN: Final = Threshold(0.0, 1.0, Share(0.0, 0.5, 1.0), Share(0.0, 0.5, 1.0))
+def expected_place(scores: Numbers, expected: float, likely: Numbers | None = None) -> float:
+    """Return the score from which on pages are relevant, without answers; scores are [n].
+
+    So many pages may be relevant; if none may be, it lies above all of them. `likely` [n] is how
+    likely each page is by the keywords: pages that look like those may be relevant without them.
+    """
+    ordered = np.sort(scores)[::-1]
+    if not expected:
+        return float(ordered[0]) + _unit(scores)
+    place = float(ordered[min(int(expected), len(ordered) - 1)])
+    if likely is None:
+        return place
+    order = np.argsort(scores)
+    below = np.cumsum(likely[order] ** 2)
+    alike = float(scores[order][np.searchsorted(below, UNLIKE * below[-1])])
+    return place + ALIKE * (alike - place)
 
 
 def find_threshold(
-    scores: Numbers, expected: float, known: Numbers, labels: NDArray[np.bool_]
+    scores: Numbers, guess: float, known: Numbers, labels: NDArray[np.bool_]
 ) -> Threshold:
-    """Return the threshold of pages with these scores [n], of which so many may be relevant.
+    """Return the threshold of pages with these scores [n], which was guessed before answers.
 
-    If none may be, it lies above all of them.
     `known` [k] are the scores of answered pages, `labels` [k] the answers.
     """
-    unit = float(scores.std()) or 1.0
-    ordered = np.sort(scores)[::-1]
-    guess = float(ordered[min(int(expected), len(ordered) - 1)])
-    if not expected:
-        guess = float(ordered[0]) + unit
+    unit = _unit(scores)
     places = guess + unit * PLACES[:, None]
     slopes = SLOPES[None, :] / unit
     odds = -0.5 * (PLACES[:, None] / DOUBT) ** 2
     odds = odds - 0.5 * (np.log(SLOPES / STEEPNESS)[None, :] / STEEPNESS_DOUBT) ** 2
     signs = np.where(labels, 1.0, -1.0)
+    share = 1.0 if labels.any() else BEFORE_YES
     for score, sign in zip(known.tolist(), signs.tolist(), strict=True):
-        odds = odds - np.logaddexp(0, -sign * slopes * (score - places))
+        odds = odds - share * np.logaddexp(0, -sign * slopes * (score - places))
     weight = np.exp(odds - odds.max())
     weight /= weight.sum()
-    place = float((weight * places).sum())
     slope = float(np.exp((weight * np.log(slopes)).sum()))
+    if not labels.any():
+        return Threshold(float((weight * places).sum()), slope)
     likely = weight > weight.max() * NEGLIGIBLE
     at, steep = (np.broadcast_to(each, weight.shape)[likely] for each in (places, slopes))
-    weight = weight[likely]
+    weight, ordered = weight[likely], np.sort(scores)[::-1]
     p = sigmoid(steep[:, None] * (ordered - at[:, None])) + TINY  # [curves, n]
-    if len(labels):
-        place = _best_place(ordered, p, weight, float(ordered[0]) + unit)
+    place = _best_place(ordered, p, weight, float(ordered[0]) + unit)
     called = ordered >= place
     found = p @ called
-    precision = _share(found / max(1, int(called.sum())), weight)
+    if not called.any():
+        return Threshold(place, slope)
+    precision = _share(found / int(called.sum()), weight)
     return Threshold(place, slope, precision, _share(found / p.sum(axis=1), weight))
+
+
+def _unit(scores: Numbers) -> float:
+    return float(scores.std()) or 1.0
 
 
 def _best_place(ordered: Numbers, p: Numbers, weight: Numbers, above: float) -> float:

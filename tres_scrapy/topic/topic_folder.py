@@ -185,7 +185,8 @@ def read_answers(path: Path, say: Callable[[str], None] = lambda line: None) -> 
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
-        if (match := ANSWER.fullmatch(line.strip())) is None:
+        match = ANSWER.fullmatch(line.strip())
+        if match is None or canonicalise(match[2]) is None:
             wrong.append(f"line {number}: {printable(line.strip())[:60]!r}")
             continue
         url, answer = match[2], match[1].lower().startswith("y")

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from judged import judged
 from rivals import RIVALS
 from rivals.graph import Graph
-from rivals.inputs import GraphInputs, SearchInputs
+from rivals.inputs import GraphInputs, KeywordInputs
 
 from tres_scrapy.agent.policy import Experience
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import POLICIES, make_policy
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import FEATURES
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.slow  # a crawl of each policy in each test
 
 
 @dataclass(frozen=True)
-class Inputs(SearchInputs, GraphInputs, RivalInputs):
+class Inputs(KeywordInputs, GraphInputs, RivalInputs):
     """The inputs of all policies."""
 
 
@@ -42,7 +41,6 @@ def setup(seed=0):
         seed,
         learning=LearningOptions(exploration_steps=10),
         keywords=("cheese",),
-        search="http://search.test/?q={query}",
         labels=lambda urls: [is_relevant(url) for url in urls],
         graph=Graph(URLS, LINKS, [is_relevant(url) for url in URLS]),
     )
@@ -76,14 +74,11 @@ def go_on(crawl, busy=lambda store: ()):
     while (decision := crawl.next(Availability(busy(store)))) is not None:
         url = store.url(decision.row)
         order.append(url)
-        if url.startswith("http://search.test/"):
-            crawl.book(decision.row, Failure("http_404"))
-            continue
         hosts, numbers = random.integers(HOSTS, size=9), random.integers(PAGES_OF_HOST, size=9)
         urls = [f"http://h{h}.test/{n}" for h, n in zip(hosts, numbers, strict=True)]
         actions = random.random((9, 3)).astype(np.float32)
         crawl.book(decision.row, judged(float(is_relevant(url))), Outlinks(urls, urls, actions))
-    return [url for url in order if "search" not in url]
+    return order
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -144,13 +139,12 @@ def test_same_seed_makes_the_same_choices(name):
     assert crawl_all(name) == whole_crawl(name)
 
 
-# SeedFinder queries its engine first: test_seedfinder.py tests its busy hosts
 @pytest.mark.parametrize("name", ["tree_random", "random"])
 def test_other_seed_other_order(name):
     assert crawl_all(name, seed=1) != whole_crawl(name)
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name != "rivals:SEEDFINDER"])
+@pytest.mark.parametrize("name", EVERY)
 def test_busy_hosts_come_back(name):
     store = SampleStore(DomainLedger())
     policy = make_policy(name, store, setup())

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from comparing.library import Library
 from conftest import DATA
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +10,6 @@ from rivals.graph import HOPS, NO_PAGE, Graph, read_graph
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.web import HTML, TEXT, Answer
 

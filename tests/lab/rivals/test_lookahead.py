@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from comparing.simulation import Simulation, World
 from conftest import DATA
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +22,6 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.links.model import NO_PRIOR
 

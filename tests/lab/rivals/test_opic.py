@@ -1,6 +1,6 @@
 import numpy as np
 from judged import judged
-from rivals.inputs import SearchInputs
+from rivals.inputs import KeywordInputs
 from rivals.opic import OpicPolicy
 
 from tres_scrapy.crawl.crawl import Crawl
@@ -13,7 +13,7 @@ from tres_scrapy.frontier.store import SampleStore
 def start():
     """Lease the seed of a crawl; return crawl and row."""
     store = SampleStore(DomainLedger())
-    crawl = Crawl(store, OpicPolicy(store, SearchInputs()))
+    crawl = Crawl(store, OpicPolicy(store, KeywordInputs()))
     crawl.add_seeds(Outlinks(["http://seed.test/"], [""], np.zeros((1, 3), dtype="f4")))
     return crawl, crawl.next().row
 

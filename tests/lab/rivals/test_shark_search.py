@@ -3,7 +3,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from judged import judged
-from rivals.inputs import SearchInputs
+from rivals.inputs import KeywordInputs
 from rivals.shark_search import Query, SharkSearchPolicy
 
 from tres_scrapy.agent.policy import NO_TEXT, PageText
@@ -17,7 +17,7 @@ from tres_scrapy.url.message import TresError
 def start(keywords=("bread",)):
     """Lease the seed of a crawl; return crawl and row."""
     store = SampleStore(DomainLedger())
-    crawl = Crawl(store, SharkSearchPolicy(store, SearchInputs(keywords=keywords)))
+    crawl = Crawl(store, SharkSearchPolicy(store, KeywordInputs(keywords=keywords)))
     crawl.add_seeds(Outlinks(["http://seed.test/"], [""], np.zeros((1, 3), dtype="f4")))
     return crawl, crawl.next().row
 

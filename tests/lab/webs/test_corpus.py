@@ -48,7 +48,7 @@ def test_categories_decide_relevance(web: CorpusWeb) -> None:
 
 def test_labels_are_those_of_the_answers(web: CorpusWeb) -> None:
     urls = [d.url for d in web.documents.values()]
-    urls += [f"{urls[0]}#top", "http://uncategorised.test/Côte", "http://paris.test/", web.search]
+    urls += [f"{urls[0]}#top", "http://uncategorised.test/Côte", "http://paris.test/"]
     answers = [web.answer(url) for url in urls]
     assert web.labels(urls) == [a.kind == "page" and a.relevant for a in answers]
 

@@ -28,7 +28,6 @@ class TinyWeb:
 
     name = "tiny"
     seeds: tuple[str, ...] = ("http://a.test/",)
-    search = "http://search.test/?q={query}"
     https = False
     notes: tuple[str, ...] = ()
 
@@ -205,7 +204,6 @@ def test_server_reports_port_and_count(tmp_path: Path) -> None:
         assert server.stdout is not None
         assert server.stdin is not None
         first = json.loads(server.stdout.readline())
-        assert first["search"] == "http://search.test/?q={query}"
         asyncio.run(_fetch(first["port"], first["seeds"][0]))
         server.stdin.close()
         last = json.loads(server.stdout.read())

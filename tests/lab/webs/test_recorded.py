@@ -117,11 +117,6 @@ def test_crawl_begins_at_recorded_seed(web, path):
     )
 
 
-def test_search_engine_finds_recorded_pages(web):
-    body = web.answer("http://search.test/?q=leeks").body.decode()
-    assert '<a href="http://a.test/soup">Leek soup</a>' in body
-
-
 def test_last_answer_of_a_url_counts(path):
     first = answered("http://a.test/", b"", 302, [("Location", "http://b.test/")])
     last = answered("http://a.test/")

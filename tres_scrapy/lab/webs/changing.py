@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.lab.webs.noise import Hash, Ints, below, mix, unit
-from tres_scrapy.lab.webs.search import SEARCH
 from tres_scrapy.lab.webs.vocabulary import Vocabulary
 from tres_scrapy.lab.webs.web import HTML, TEXT, Answer, unknown_host
 
@@ -38,7 +37,7 @@ class ChangingWeb:
     not. The same seed and epoch give the same history. `labels` calls all pages relevant.
     """
 
-    search, https = SEARCH, False
+    https = False
     labelled = False
     notes: tuple[str, ...] = ()
 

@@ -11,7 +11,6 @@ from html import escape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from tres_scrapy.lab.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.lab.webs.web import HTML, Answer, unknown_host
 from tres_scrapy.url.message import TresError
 
@@ -24,7 +23,6 @@ MARKS = {
 }
 SEEDS = {"food": "Cheese", "sports": "Cricket", "hardware": "Computer"}
 LONGEST_LABEL = 63  # of a host name, by the DNS
-TITLE_WEIGHT = 3  # times the search engine counts the words of a title
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,6 @@ class CorpusWeb:
     FileNotFoundError if there is no such file.
     """
 
-    search = SEARCH
     https = False
     labelled = True
     notes: tuple[str, ...] = ()
@@ -59,7 +56,6 @@ class CorpusWeb:
         self.documents = dict(_documents(path, _rule(topic)))
         self.pages = {_key(document.url): document for document in self.documents.values()}
         self.hosts = {host for host, _ in self.pages}
-        self.engine = Engine(self._texts, self._results)
         self.seeds: tuple[str, ...] = (self._start(topic),)
 
     @property
@@ -70,8 +66,6 @@ class CorpusWeb:
     def answer(self, url: str) -> Answer:
         """Return the page of a document, or 404 if no document has this path."""
         host, path = _key(url)
-        if host == HOST:
-            return self.engine.answer(url)
         if host not in self.hosts:
             return unknown_host(host)
         document = self.pages.get((host, path))
@@ -84,14 +78,6 @@ class CorpusWeb:
         """Return whether each URL is a relevant page; this web has no redirects."""
         found = [self.pages.get(_key(url)) for url in urls]
         return [document is not None and document.relevant for document in found]
-
-    def _texts(self) -> Iterator[str]:
-        for document in self.pages.values():
-            yield TITLE_WEIGHT * f"{document.title}\n" + document.text
-
-    def _results(self, found: Sequence[int]) -> list[tuple[str, str]]:
-        documents = list(self.pages.values())
-        return [(documents[place].url, documents[place].title) for place in found]
 
     def _start(self, topic: str) -> str:
         """Return the URL of the seed document, else of the relevant one with the most links."""

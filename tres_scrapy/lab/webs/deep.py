@@ -14,7 +14,6 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 import numpy as np
 
 from tres_scrapy.lab.webs.noise import Ints, below, generator, mix, unit
-from tres_scrapy.lab.webs.search import split_words
 from tres_scrapy.lab.webs.vocabulary import STOP_WORDS, tables
 from tres_scrapy.lab.webs.web import HTML, TEXT, Answer, unknown_host
 
@@ -61,7 +60,6 @@ class DeepWeb:
     labelled = True
     notes: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ("http://library.test/",)
-    search = "http://library.test/find?q={query}"
 
     def __init__(self, topic: str = "food", *, seed: int = 0) -> None:
         self.name = f"deep-{topic}-{seed}"
@@ -295,12 +293,12 @@ class Holding:
         self._found: dict[str, list[int]] = {}
         place = np.argsort(self.rank)
         for number in np.argsort(place).tolist():
-            for word in set(split_words(self.titles[number])):
+            for word in set(_split(self.titles[number])):
                 self._found.setdefault(word, []).append(number)
 
     def search(self, query: str) -> list[int]:
         """Return the numbers of records whose titles contain every word: the CAP best."""
-        words = split_words(query)
+        words = _split(query)
         if not words:
             return []
         found = self._found.get(words[0], [])
@@ -362,3 +360,7 @@ def _name(number: int) -> str:
         number, rest = divmod(number, len(SYLLABLES))
         parts.append(SYLLABLES[rest])
     return "".join(parts).title()
+
+
+def _split(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())

@@ -12,16 +12,13 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from fastwarc.warc import WarcRecord, WarcRecordType
-from selectolax.lexbor import LexborHTMLParser
 from w3lib.url import safe_url_string
 
-from tres_scrapy.lab.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.lab.webs.warc_file import Skip, StoredRecord, read_block, scan
 from tres_scrapy.lab.webs.web import TEXT, Answer
 from tres_scrapy.url.message import TresError, plainly, plural
 
 HOPS: Final = 10  # most redirects followed to find a label
-TITLE_WEIGHT: Final = 3  # times the search engine counts the words of a title
 _SHOWN: Final = 60  # letters shown of a topic, which a file may choose
 
 
@@ -31,13 +28,11 @@ class RecordedWeb:
     A page is relevant if the crawl that recorded it, or the file of labels, says so.
     """
 
-    search = SEARCH
     https = True
 
     def __init__(self, data: Path, labels: Path | None = None) -> None:
         self.recording = Recording(data, labels)
         self.name = f"recorded-{data.name}"
-        self.engine = Engine(self._texts, self._results)
         self._pages = [url for url, _ in self.recording.pages()]
         first = next((url for url in self.recording.slots if "/robots.txt" not in url), "")
         self.seeds: tuple[str, ...] = self.recording.seeds or (first,)
@@ -72,8 +67,6 @@ class RecordedWeb:
         """Return the recorded answer, or 404 of kind `unrecorded` if the URL was not recorded."""
         slot = self.recording.find(url)
         if slot is None:
-            if urlsplit(url).hostname == HOST:
-                return self.engine.answer(url)
             return Answer(404, b"this was not recorded\n", TEXT, "unrecorded", False, "recorded")
         try:
             status, headers, body = self.recording.read(slot)
@@ -95,24 +88,6 @@ class RecordedWeb:
                 return slot is not None and self.recording.relevant(slot)
             url = self.recording.targets[slot]
         return False
-
-    def _texts(self) -> Iterator[str]:
-        for url in self._pages:
-            title, text = _read(self.answer(url).body)
-            yield TITLE_WEIGHT * f"{title}\n" + text
-
-    def _results(self, found: Sequence[int]) -> list[tuple[str, str]]:
-        urls = [self._pages[place] for place in found]
-        return [(url, _read(self.answer(url).body)[0]) for url in urls]
-
-
-def _read(body: bytes) -> tuple[str, str]:
-    """Return the title and the text of a page."""
-    tree = LexborHTMLParser(body)
-    title = tree.css_first("title")
-    for node in tree.css("script, style"):
-        node.decompose()
-    return title.text() if title else "", tree.body.text(separator=" ") if tree.body else ""
 
 
 LARGEST: Final = 8 * 1024 * 1024  # bytes of a body, compressed and decompressed, as in the crawl

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from tres_scrapy.lab.webs.address import Addresses
 from tres_scrapy.lab.webs.markup import CALENDAR, SESSION, Documents
-from tres_scrapy.lab.webs.noise import Ints, below, mix, unit
+from tres_scrapy.lab.webs.noise import below, mix, unit
 from tres_scrapy.lab.webs.prose import Prose
-from tres_scrapy.lab.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.lab.webs.site import KINDS, PURE, SITES, Sites, profile_of
 from tres_scrapy.lab.webs.synthetic_page import (
     COPY,
@@ -45,7 +43,6 @@ class SyntheticWeb:
     `slow=False` no host delays its answers. Raise ValueError if a topic has no such web.
     """
 
-    search = SEARCH
     https = False
     labelled = True
     notes: tuple[str, ...] = ()
@@ -61,17 +58,13 @@ class SyntheticWeb:
         links, prose = LinkChooser(self.pages, len(vocabulary.topics)), Prose(self.pages)
         self.documents = Documents(self.pages, self.addresses, links, prose)
         self.routes = Routes(self.addresses, self.documents)
-        catalogue = Catalogue(self.addresses, prose)
-        self.engine = Engine(catalogue.titles, catalogue.results)
         self.seeds: tuple[str, ...] = (self._start(),)
 
     def answer(self, url: str) -> Answer:
         """Return the answer to a URL."""
         site, target = self.routes.split(url)
         if site is None:
-            parts = urlsplit(url)
-            known = parts.hostname == HOST
-            return self.engine.answer(url) if known else unknown_host(parts.netloc)
+            return unknown_host(urlsplit(url).netloc)
         found = self._answer(site, target)
         delay = self._delay(site) if self.slow else 0.0
         return Answer(
@@ -228,37 +221,3 @@ class Routes:
             target = f"/{detour[2]}"
         target, session = self.plain(site, target)
         return site, target, bool(session)
-
-
-SITES_KNOWN, DEPTH = 65_536, 5  # popular sites, pages of each: the home page and content pages
-
-
-class Catalogue:
-    """Pages in the order of their sites' popularity, indexed by their titles.
-
-    The text of a page is generated only when it is fetched; its title has words of the same topic.
-    """
-
-    def __init__(self, addresses: Addresses, prose: Prose) -> None:
-        self.addresses, self.prose = addresses, prose
-        self.pages, self.sites = addresses.pages, addresses.sites
-
-    def titles(self) -> list[str]:
-        """Return the title of every page."""
-        return self.prose.titles(self.pages.traits(*self._known))
-
-    def results(self, found: Sequence[int]) -> list[tuple[str, str]]:
-        """Return the URL and the title of some of the pages."""
-        rows = np.array(found, np.int64)
-        site, number = self._known
-        pages = self.pages.traits(site[rows], number[rows])
-        return list(zip(self.addresses.urls(pages), self.prose.titles(pages), strict=True))
-
-    @cached_property
-    def _known(self) -> tuple[Ints, Ints]:
-        """Return site and number of every known URL that answers with a unique page."""
-        popular = np.argsort(-self.sites.fame, kind="stable")[:SITES_KNOWN]
-        site, place = np.repeat(popular, DEPTH), np.tile(np.arange(DEPTH), SITES_KNOWN)
-        number = np.where(place == 0, 0, self.pages.first(site) + place - 1)
-        shown = self.pages.fate(site, number) == PAGE
-        return site[shown], number[shown]

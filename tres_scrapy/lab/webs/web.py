@@ -19,7 +19,7 @@ TEXT = (("Content-Type", "text/plain; charset=utf-8"),)
 class Answer:
     """One HTTP answer, with facts about it that a crawler never sees.
 
-    `kind` is page, redirect, soft404, missing, error, robots, trap, search (of the search engine),
+    `kind` is page, redirect, soft404, missing, error, robots, trap, search (of a site),
     other (not HTML) or unrecorded (not in the recording). `relevant` is the true label of the
     content. The server waits `delay` seconds before it answers, and writes `facts` to its log.
     """
@@ -37,13 +37,11 @@ class Answer:
 class Web(Protocol):
     """A web that can be crawled without a network.
 
-    `search` is the URL of its search engine, with {query} in place of the escaped query. `https`
-    is whether some of its URLs use https.
+    `https` is whether some of its URLs use https.
     """
 
     name: str
     seeds: tuple[str, ...]
-    search: str
     https: bool
 
     @property

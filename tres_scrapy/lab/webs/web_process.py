@@ -73,7 +73,7 @@ class WebProcess:
 
 def _arguments(web: WebOptions, topics: Sequence[str]) -> list[str]:
     """Return the command-line arguments for the web server."""
-    command = [str(web.kind), "--port", str(web.port)]
+    command = [str(web.kind), "--port", "0"]
     if topics:
         command += ["--topic", "+".join(topics)]
     if web.kind in {"synthetic", "deep", "changing"}:

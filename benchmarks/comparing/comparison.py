@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 
-from tres_scrapy.lab.result import UNSEEDED, Result
-from tres_scrapy.lab.table import (
+from comparing.result import UNSEEDED, Result
+from comparing.table import (
     COUNTS,
     cells_of,
     crawler_table,

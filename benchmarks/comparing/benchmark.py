@@ -10,16 +10,16 @@ from typing import Final
 
 from tqdm import tqdm
 
+from comparing.comparison import write_report
+from comparing.condition import Conditions
+from comparing.result import Result, Run, code_version, read_results
+from comparing.worker import Advance, RunFailure, work
 from tres_scrapy.crawl.assembly import require_pack
-from tres_scrapy.lab.comparison import write_report
-from tres_scrapy.lab.condition import Conditions
-from tres_scrapy.lab.result import Result, Run, code_version, read_results
 from tres_scrapy.lab.webs.server import open_web
-from tres_scrapy.lab.worker import Advance, RunFailure, work
 from tres_scrapy.url.message import TresError, plainly, plural
 
 RUNS: Final = "runs"  # the folder of results
-NAME: Final = "tres bench"
+NAME: Final = "compare"
 
 
 def check_runs(conditions: Conditions, runs: Sequence[Run]) -> None:

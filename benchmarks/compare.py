@@ -1,4 +1,4 @@
-"""`tres bench`: compare policies on the same offline webs."""
+"""Compare policies on the same offline webs: `python benchmarks/compare.py --help`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from comparing.benchmark import RUNS, check_runs, run_grid
+from comparing.condition import TOPIC, Conditions
+from comparing.grid import ALL, WEBS, grid_of, value_of
 
 from tres_scrapy.cli.command import (
     INTERRUPTED,
@@ -17,18 +20,16 @@ from tres_scrapy.cli.command import (
     option,
     project_settings,
     refuse,
+    run_line,
 )
 from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.config.parser import whole
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.benchmark import RUNS, check_runs, run_grid
-from tres_scrapy.lab.condition import TOPIC, Conditions
-from tres_scrapy.lab.grid import ALL, WEBS, grid_of, value_of
 from tres_scrapy.lab.webs.server import DATA, LABELS
 from tres_scrapy.url.message import TresError
 
 if TYPE_CHECKING:
-    from tres_scrapy.lab.result import Run
+    from comparing.result import Run
 
 TAKEN: Final = {  # settings that differ between the runs, and the option that lists their values
     "TRES_WEB": "--web",
@@ -46,12 +47,12 @@ TAKEN: Final = {  # settings that differ between the runs, and the option that l
 }
 EXAMPLES: Final = """\
 Examples:
-  tres bench                               a first try, takes minutes
-  tres bench --policies tres best_first oracle --max none 10 --pages 5000
-  tres bench --policies all --topics food sports hardware --max none 100 10 5 5_2
-  tres bench --policies tres -s TRES_GAMMA=0.9 --output gamma/
-  tres bench --web corpus --data wiki.jsonl.xz --pages 400 --output wiki/
-  tres bench --web recorded --data warcs/ --labels 'relevant-{topic}.txt' \\
+  python benchmarks/compare.py                       a first try, takes minutes
+  python benchmarks/compare.py --policies tres best_first oracle --max none 10 --pages 5000
+  python benchmarks/compare.py --policies all --topics food sports hardware --max none 100 10 5 5_2
+  python benchmarks/compare.py --policies tres -s TRES_GAMMA=0.9 --output gamma/
+  python benchmarks/compare.py --web corpus --data wiki.jsonl.xz --pages 400 --output wiki/
+  python benchmarks/compare.py --web recorded --data warcs/ --labels 'relevant-{topic}.txt' \\
       --starts @hubs.txt --topics course faculty --max none --pages 400 --output real/
 """
 
@@ -64,6 +65,7 @@ def _list(name: str, metavar: str, about: str) -> Decorator:
 
 
 @click.command(
+    "compare",
     cls=Command,
     syntax="[--policies NAME...] [--topics NAME...] [--max MAX...] [--seeds N...] [options]",
     epilog=EXAMPLES,
@@ -137,7 +139,7 @@ def command(words: tuple[str, ...], jobs: str, output: Path, **given: Any) -> in
     except KeyboardInterrupt:
         done = sum((output / RUNS / f"{run.name}.json").exists() for run in runs)
         said = f"interrupted, {done} of {len(runs)} runs are done; repeat the command to continue"
-        print(f"tres bench: {said}", file=sys.stderr)
+        print(f"compare: {said}", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -159,3 +161,7 @@ def _conditions(web: str, data: Path | None, labels: str) -> Conditions:
     names = {name for name in settings if str(name).startswith(PREFIX)} | given.keys()
     chosen = {name: str(settings[name]) for name in sorted(names)}
     return Conditions(web, data, chosen, settings["USER_AGENT"], labels)
+
+
+if __name__ == "__main__":
+    run_line(*sys.argv[1:], script=command)

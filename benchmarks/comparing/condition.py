@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from comparing.result import Result, Run
+from comparing.simulation import World
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.crawl.assembly import require_pack
-from tres_scrapy.lab.result import Result, Run
-from tres_scrapy.lab.simulation import World
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import sha256, whole_file

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final, NamedTuple, Self
 
+from comparing.result import Result
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.result import Result
 
 TRES: Final = "tres"
 ORACLE: Final = "oracle"

@@ -9,19 +9,20 @@ from functools import partial
 from pathlib import Path
 from time import sleep
 
+import compare
 import pytest
 from archived import answered
-from conftest import PROJECT, TRES, command, running
+from comparing import comparison
+from comparing.result import Run, read_results
+from conftest import PROJECT, command, running
 
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.export.warc import exchange_records, info_record, note_record
-from tres_scrapy.lab import comparison
-from tres_scrapy.lab.result import Run, read_results
 
 SMALL = ["--seeds", 1, "--pages", 60, "--jobs", 1]
 
 
-bench = partial(command, "bench")
+bench = partial(command, script=compare.command)
 
 
 @pytest.mark.usefixtures("loaded_python")
@@ -139,7 +140,7 @@ def test_bench_error_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match=rf"^tres bench: [^\n]*{reason}[^\n]*$"):
+    with pytest.raises(SystemExit, match=rf"^compare: [^\n]*{reason}[^\n]*$"):
         bench(*arguments)
     assert list(tmp_path.iterdir()) == []
 
@@ -173,7 +174,7 @@ def test_unreadable_documents_are_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(content)
-    with pytest.raises(SystemExit, match=rf"^tres bench: {name} [^\n]*$"):
+    with pytest.raises(SystemExit, match=rf"^compare: {name} [^\n]*$"):
         bench("--web", "corpus", "--data", name, "--policies", "random", *SMALL)
 
 
@@ -189,7 +190,7 @@ def test_policies_are_compared_by_name(
     monkeypatch: pytest.MonkeyPatch, options: list[str], policies: set[str]
 ) -> None:
     found: list[Run] = []
-    module = "tres_scrapy.cli.bench"
+    module = "compare"
     monkeypatch.setattr(f"{module}.check_runs", lambda conditions, runs: found.extend(runs))
     monkeypatch.setattr(f"{module}.run_grid", lambda *arguments: 0)
     with pytest.raises(SystemExit, match="0"):
@@ -278,7 +279,7 @@ def test_wrong_start_is_one_line(
 ) -> None:
     monkeypatch.chdir(real)
     (real / "empty.txt").write_text("# none\n")
-    with pytest.raises(SystemExit, match=rf"^tres bench: [^\n]*{reason}[^\n]*$"):
+    with pytest.raises(SystemExit, match=rf"^compare: [^\n]*{reason}[^\n]*$"):
         real_bench(real, "--policies", "random", *arguments)
     assert not (real / "bench").exists()
 
@@ -304,8 +305,9 @@ def test_ctrl_c_keeps_finished_runs(tmp_path: Path) -> None:
     seeds = [str(seed) for seed in range(60)]
     arguments = ["--policies", "random", "--max", "none", "--pages", "40", "--seeds", *seeds]
     with running(
-        *("bench", *arguments, "--output", tmp_path),
-        program=TRES,
+        *(*arguments, "--output", tmp_path),
+        program="compare",
+        env=os.environ | {"PYTHONPATH": str(Path(compare.__file__).parent)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         fresh=True,
@@ -321,6 +323,6 @@ def test_ctrl_c_keeps_finished_runs(tmp_path: Path) -> None:
     done = len(list(tmp_path.glob("runs/*.json")))
     assert 0 < done < len(seeds)
     assert err == (
-        f"tres bench: interrupted, {done} of 60 runs are done; repeat the command to continue\n"
+        f"compare: interrupted, {done} of 60 runs are done; repeat the command to continue\n"
     )
     assert len((tmp_path / "results.csv").read_text().splitlines()) == 1 + done

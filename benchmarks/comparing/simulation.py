@@ -13,6 +13,8 @@ from urllib.parse import urljoin, urlsplit
 
 from scrapy.robotstxt import ProtegoRobotParser
 
+from comparing.library import OK, Fetched, Library
+from comparing.result import Result, Run
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.assembly import load_pack, make_crawl
 from tres_scrapy.crawl.crawl import Booking
@@ -25,8 +27,6 @@ from tres_scrapy.crawl.failure import (
 )
 from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.lab.library import OK, Fetched, Library
-from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import Count
 from tres_scrapy.page.robots import EVERYONE, own_rules, product_token

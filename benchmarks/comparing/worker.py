@@ -15,8 +15,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tres_scrapy.lab.condition import Crawl
-from tres_scrapy.lab.result import Result, Run, WorldKey, code_version, world_of
+from comparing.condition import Crawl
+from comparing.result import Result, Run, WorldKey, code_version, world_of
 from tres_scrapy.url.message import reason
 
 _context = get_context("spawn")  # a fork would copy locks held by threads of torch and tqdm

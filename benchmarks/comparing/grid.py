@@ -1,4 +1,4 @@
-"""The runs that the options of `tres bench` ask for."""
+"""The runs that the options of `compare.py` ask for."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from comparing.condition import TOPIC
+from comparing.result import Run, make_grid
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import identifier, one_of, seeds, whole
 from tres_scrapy.crawl.registry import POLICIES, kind_of
-from tres_scrapy.lab.condition import TOPIC
-from tres_scrapy.lab.result import Run, make_grid
 from tres_scrapy.url.message import TresError, plainly
 
 ALL: Final = "all"  # policies
