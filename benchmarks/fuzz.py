@@ -35,6 +35,7 @@ from fuzzing.site_file import RightsFiles, RobotsFiles, Sitemaps
 from fuzzing.target import Target
 from fuzzing.text import Hosts, Pages, StoredRequests, Texts, Urls
 
+QUICK = Path("/dev/shm")  # noqa: S108 - a file there is written ten times as fast as on a disk
 SECONDS = 5.0  # of processor time that one input may take
 AT_ONCE = 0.5  # in the crawler's own process, which sends and receives
 PAGE = 1.0, 1e-5  # for any page, and for each of its characters
@@ -91,7 +92,7 @@ def main() -> int:
     torch.set_num_threads(1)
     print("| target | inputs | seconds | inputs/s | findings |\n|---|---|---|---|---|")
     found: list[str] = []
-    with TemporaryDirectory() as directory:
+    with TemporaryDirectory(dir=QUICK if QUICK.exists() else None) as directory:
         for target in targets(Path(directory)):
             if options.target in {None, target.name}:
                 report = feed(target, round(options.inputs * target.share), options.seed)

@@ -16,7 +16,7 @@ from tres_scrapy.run.writer import Writer
 
 HONEST = 40
 META = {"topic": "food", "policy": "plain"}
-STALE = Known(64, 0, 64, 0, 0.0)
+STALE = Known(64, 0, 64)
 SEED = "http://honest0.test/"
 
 

@@ -1,6 +1,8 @@
+from collections import Counter, deque
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tres_scrapy.agent.trust import (
@@ -11,7 +13,9 @@ from tres_scrapy.agent.trust import (
     EXPECTED,
     FEW,
     FREE,
+    LAST,
     LEAST,
+    PASSES,
     PRICE,
     Trust,
     excess_of,
@@ -25,16 +29,23 @@ from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.page.copies import NOTHING, Known
 
 DOMAINS = 8
-STALE = Known(64, 0, 64, 0, 0.0)
+STALE = Known(64, 0, 64)
 
 
 @st.composite
 def crawls(draw):
     """What the pages of each domain say, by which domain each was found, and links."""
-    pages = draw(st.lists(st.integers(0, 300), min_size=DOMAINS, max_size=DOMAINS))
+    pages = draw(st.lists(st.integers(0, 60), min_size=DOMAINS, max_size=DOMAINS))
     stale = [draw(st.integers(0, count)) for count in pages]
-    words = [[draw(st.integers(0, 10 * count)) for count in pages] for _ in range(2)]
-    said = Said(*(np.array(each, "i4") for each in (pages, pages, stale, *words)))
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    domains = random.permutation(np.repeat(np.arange(DOMAINS), pages))
+    words = random.integers(5, 48, len(domains))
+    new = random.random(DOMAINS)[domains] * draw(st.sampled_from([0.1, 2, 5]))
+    spread = np.repeat(np.arange(len(domains)), random.poisson(new))
+    firsts = (domains[spread] + random.integers(1, DOMAINS, len(spread))) % DOMAINS
+    firsts_said = random.poisson(new)
+    said = (pages, pages, stale, domains, words, firsts_said, firsts, spread)
+    said = Said(*(np.array(each, "i4") for each in said))
     finders = [NO_PARENT, *(draw(st.integers(NO_PARENT, n - 1)) for n in range(1, DOMAINS))]
     number = st.integers(0, DOMAINS - 1)
     links = draw(st.sets(st.tuples(number, number).filter(lambda pair: pair[0] != pair[1])))
@@ -64,13 +75,53 @@ def test_trust_is_the_walk_from_the_seeds(crawl):
     assert np.abs(trust - slow_trust(is_seed, bodies.links)).sum() < 2 * DAMPING**20
 
 
+def slow_staleness(said, bodies):
+    """How little new each body says, page by page."""
+    pages = [*zip(said.domains.tolist(), said.words.tolist(), strict=True)]
+    spread = [(first, pages[page][0]) for first, page in zip(said.firsts, said.spread, strict=True)]
+
+    def lacking(new, found, inside, counted):
+        expected = 0.0
+        for others in counted:
+            last, awaited = deque(maxlen=LAST), 0.0
+            for page, (domain, words) in enumerate(pages):
+                if domain in inside:
+                    awaited += words * sum(n for n, _ in last) / max(1, sum(w for _, w in last))
+                if domain in others:
+                    last.append((found[page], words))
+            expected = max(expected, awaited)
+        return 1 - 3 * new / expected if expected >= EXPECTED else 0
+
+    others, found = set(range(DOMAINS)), (said.new.tolist(), Counter(said.spread.tolist()))
+    for _ in range(PASSES):
+        staleness, stale = [], set()
+        for body in range(DOMAINS):
+            inside = set(np.flatnonzero(bodies.members(body)).tolist())
+            count = sum(said.pages[domain] for domain in inside)
+            phrases = 2 * sum(said.stale[domain] for domain in inside) / max(1, count) - 1
+            counted = [others, others - inside][: 1 + bool(count > FREE * said.pages.sum())]
+            first = sum(
+                n for n, (domain, _) in zip(found[0], pages, strict=True) if domain in inside
+            )
+            again = sum(second in inside and first not in inside for first, second in spread)
+            words = (
+                lacking(*kind, inside, counted) for kind in zip((first, again), found, strict=True)
+            )
+            staleness.append(max(0, phrases, *words))
+            stale |= inside if staleness[-1] else set()
+        others = set(range(DOMAINS)) - stale
+    return staleness
+
+
+@settings(deadline=None, max_examples=30)
 @given(crawls())
 def test_excess_is_that_of_the_bodies_around(crawl):
     said, bodies = crawl
-    pages, _, stale, new, expected = said
+    pages = said.pages
     is_seed = np.isin(np.arange(DOMAINS), bodies.seeds)
     trust = trust_of(is_seed, bodies.links)
     total = max(pages.sum(), LEAST)
+    staleness = slow_staleness(said, bodies)
 
     def around(domain):
         """The domain and the bodies that it is in, but for seeds."""
@@ -84,38 +135,32 @@ def test_excess_is_that_of_the_bodies_around(crawl):
         share = sum(pages[domain] * w for domain, w in weights.items()) / total
         return max(0, 1 - may / max(share, may))
 
-    def staleness(body):
-        within = inside(body)
-        phrases = 2 * stale[within].sum() / max(1, pages[within].sum()) - 1
-        awaited = expected[within].sum()
-        words = 1 - 3 * new[within].sum() / awaited if awaited >= EXPECTED else 0
-        return max(0, phrases, words)
-
-    small = {
-        domain: min(
-            1,
-            max([0, *(staleness(body) / ENOUGH for body in around(domain) if pages[body] <= FEW)]),
-        )
-        for domain in range(DOMAINS)
-    }
+    small = [min(1, each / ENOUGH) for each in staleness]
+    few = max(FEW, FREE * total)
+    small = [small[domain] * (pages[domain] <= few) for domain in range(DOMAINS)]
+    small = {domain: max([0, *(small[b] for b in around(domain))]) for domain in range(DOMAINS)}
     for domain, excess in enumerate(excess_of(said, bodies, pages).of_domains(bodies)):
         most = beyond(small, CREDIT_TOGETHER) * small[domain]
         for body in around(domain):
-            most = max(most, beyond(dict.fromkeys(inside(body), 1), CREDIT) * staleness(body))
+            most = max(most, beyond(dict.fromkeys(inside(body), 1), CREDIT) * staleness[body])
         assert excess == pytest.approx(most)
 
 
-@pytest.mark.parametrize(("new", "lost"), [(34, 0), (33, 0), (30, 0.667), (0, 0.667)])
-def test_small_sites_lose_as_much_as_they_are_stale(new, lost):
-    count = 30  # the seed links to all others, one of which gave 15 of 100 pages
+@pytest.mark.parametrize(("invented", "lost"), [(False, 0), (True, 0.667)])
+def test_a_site_that_invents_words_is_stale(invented, lost):
+    count = 1_000  # the seed links to all others, one of which gave the last 15 of 100 pages
     finders, links = np.full(count, 0), np.array([[0] * (count - 1), range(1, count)])
     finders[0] = NO_PARENT
-    said = Said(*np.zeros((len(Said._fields), count)))
-    said.pages[:2], said.new[:2], said.expected[:2] = (85, 15), (85, new), (85, 100)
+    domains = np.repeat([2, 1], [85, 15])
+    spread = np.repeat(np.arange(85 if invented else 100), 5)
+    firsts = np.zeros_like(spread)
+    pages, zeros = np.bincount(domains, minlength=count), np.zeros(count)
+    words, new = np.full(100, 60), np.full(100, 5)
+    said = Said(pages, zeros, zeros, domains, words, new, firsts, spread)
     bodies = Bodies(finders, links, np.array([0]), few=0)
     excess = excess_of(said, bodies, said.pages).of_domains(bodies)
     assert excess[1] == pytest.approx(lost, abs=0.001)
-    assert excess[0] == 0
+    assert excess[0] == excess[2] == 0
 
 
 def store_of(*urls, inlinks=True):

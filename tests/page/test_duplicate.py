@@ -97,6 +97,18 @@ def test_many_pages_are_told_apart():
     assert not any(pages.add(mark) for mark in marks)
 
 
+def test_a_word_spreads_to_its_second_site_only():
+    memory = Memory()
+    mark, other = (fingerprint(page(" ".join(prose(seed, 30)), "/")) for seed in (1, 2))
+    own = memory.note(mark, 7)
+    assert own.words > 20
+    assert own.spread == memory.note(mark, 7).spread == ()
+    common = memory.note(other, 0).spread
+    assert set(common) <= {7}
+    assert memory.note(mark, 3).spread == (7,) * (own.words - len(common))
+    assert memory.note(mark, 4).spread == memory.note(mark, 7).spread == ()
+
+
 flips = st.lists(st.integers(0, LANES - 1), max_size=70)
 
 

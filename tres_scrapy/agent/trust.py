@@ -4,7 +4,9 @@ A crawler is rewarded by its own judge, so who writes pages that the judge likes
 own the crawl. But two things he cannot write: the links of others, and something new on each page.
 TrustRank (Gyöngyi, Garcia-Molina and Pedersen, 2004) passes the trust of the seeds along links
 between domains. A body is a domain with all that is reached only through it (`frontier/body.py`).
-It is stale as far as its pages have hardly a new phrase or word (`page/copies.py`).
+It is stale as far as its pages have hardly a new phrase or word (`page/copies.py`). A word may be
+new in two ways: no site said it before, or just one other did. Who repeats lacks words of the first
+kind, who invents them lacks words of the second.
 
 As long as a body has less than FREE of the pages of a crawl, or its share of them is no more than
 CREDIT times its share of the trust, nothing happens. What a stale body takes beyond that costs its
@@ -28,12 +30,15 @@ from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 FREE: Final = 0.05  # share of the pages
 CREDIT: Final = 40  # times its trust
-CREDIT_TOGETHER: Final = 3  # the same for the domains of few pages,
-FEW: Final = 20  # as many at most,
+CREDIT_TOGETHER: Final = 3  # the same for the domains of few pages, together,
+FEW: Final = 50  # that have as many at most, or FREE of all
 ENOUGH: Final = 0.1  # that are at least so stale: those that are less count in part
 PRICE: Final = 4.0  # Q counts later pages too, so 1 is not enough
 DAMPING: Final = 0.85  # share of its trust that a domain passes on
 EXPECTED: Final = 8  # new words: fewer may be missing by chance
+LAST: Final = 50  # pages, which tell how many are expected
+PASSES: Final = 2  # the pages of bodies that are stale in one tell nothing in the next
+LARGEST: Final = 20  # bodies that are compared with others only, at most
 ROUNDS: Final = 20  # of passing it on
 LEAST: Final = 100  # pages: shares of fewer say nothing
 GROWTH: Final = 1.03  # of the pages until shares are computed again, and
@@ -90,12 +95,12 @@ class Excess(NamedTuple):
     """Which share of their pages is beyond what bodies [N] may have."""
 
     of_bodies: Shares
-    small: Shares  # whether domains [N] of few pages are stale, 0 to 1,
+    stale: Shares  # whether domains [N] of few pages are stale, 0 to 1,
     together: float  # and the share of their pages that is beyond
 
     def of_domains(self, bodies: Bodies) -> Shares:
-        """Return the highest of the bodies that each domain [N] is in, and of small ones."""
-        return bodies.inherited(np.maximum(self.of_bodies, self.small * self.together))
+        """Return the highest of the bodies that each domain [N] is in, and of stale ones."""
+        return bodies.inherited(np.maximum(self.of_bodies, self.stale * self.together))
 
 
 def excess_of(said: Said, bodies: Bodies, pages: NDArray[np.integer]) -> Excess:
@@ -103,26 +108,66 @@ def excess_of(said: Said, bodies: Bodies, pages: NDArray[np.integer]) -> Excess:
     is_seed = np.isin(np.arange(len(pages)), bodies.seeds)
     trust = trust_of(is_seed, bodies.links)
     total = max(int(pages.sum()), LEAST)
-    staleness = np.where(is_seed, 0, staleness_of(Said(*map(bodies.sums, said))))
+    staleness = np.where(is_seed, 0, staleness_of(said, bodies))
     shares = bodies.sums(pages) / total
-    small = bodies.inherited(np.where(said.pages <= FEW, np.minimum(1, staleness / ENOUGH), 0))
-    share = np.array([(pages * small).sum() / total])
-    together = _beyond(share, CREDIT_TOGETHER * (trust * small).sum())
+    is_small = pages <= max(FEW, FREE * total)
+    stale = bodies.inherited(np.where(is_small, np.minimum(1, staleness / ENOUGH), 0))
+    share = np.array([(pages * stale).sum() / total])
+    together = _beyond(share, CREDIT_TOGETHER * (trust * stale).sum())
     of_bodies = _beyond(shares, CREDIT * bodies.sums(trust)) * staleness
-    return Excess(of_bodies, small, float(together[0]))
+    return Excess(of_bodies, stale, float(together[0]))
 
 
-def staleness_of(bodies: Said) -> Shares:
+def staleness_of(said: Said, bodies: Bodies) -> Shares:
     """Return how little new bodies [N] say, 0 to 1.
 
     It rises with the share of their pages that have hardly a new phrase, from half of them on, or
-    as their new words fall below a third of those expected.
+    as their new words fall below a third of those expected: of the words that no domain said before
+    them, or of those that just one said, not of the same body.
     """
-    phrases = 2 * bodies.stale / np.maximum(1, bodies.pages) - 1
-    words = 1 - 3 * bodies.new / np.maximum(EXPECTED, bodies.expected)
-    words[bodies.expected < EXPECTED] = 0
-    staleness: Shares = np.maximum(0, np.maximum(phrases, words))
+    count, seconds = len(said.pages), said.domains[said.spread].astype(np.int64)
+    phrases = 2 * bodies.sums(said.stale) / np.maximum(1, bodies.sums(said.pages)) - 1
+    again = bodies.common(said.firsts.astype(np.int64), seconds)
+    spread = np.bincount(seconds, minlength=count) - np.bincount(again, minlength=count + 1)[:-1]
+    first = np.bincount(said.domains, said.new, count)
+    spread_on = np.bincount(said.spread, minlength=len(said.new))
+    kinds = (bodies.sums(first), said.new.astype(np.int64)), (bodies.sums(spread), spread_on)
+    others = np.ones(count, dtype=np.bool_)
+    for _ in range(PASSES):
+        lacking = [_lacking(said, bodies, *kind, others) for kind in kinds]
+        staleness: Shares = np.maximum.reduce([np.zeros(count), phrases, *lacking])
+        others = bodies.inherited(staleness) == 0
     return staleness
+
+
+def _lacking(
+    said: Said, bodies: Bodies, new: Shares, found: Numbers, others: NDArray[np.bool_]
+) -> Shares:
+    """Return how far the new words of bodies [N] are below a third of those expected.
+
+    Expected are as many as were `found` [m] on the last pages of `others` [N] at the time; for the
+    largest bodies, on those outside of them. If that is too few to tell, it is 0.
+    """
+    pages, domains = bodies.sums(said.pages), said.domains
+    expected = bodies.sums(np.bincount(domains, _expected(said, found, others), len(pages)))
+    large = np.flatnonzero(pages > FREE * said.pages.sum())
+    for body in large[np.argsort(-pages[large])][:LARGEST]:
+        inside = bodies.members(body)
+        awaited = _expected(said, found, others & ~inside)[inside[domains]].sum()
+        expected[body] = max(expected[body], awaited)
+    lacking: Shares = np.where(expected < EXPECTED, 0, 1 - 3 * new / np.maximum(1, expected))
+    return lacking
+
+
+def _expected(said: Said, found: Numbers, others: NDArray[np.bool_]) -> Shares:
+    """Return how many new words pages [m] have if they are like the last ones of others [N]."""
+    counts = others[said.domains]
+    news, words = (np.append(0, np.cumsum(each[counts])) for each in (found, said.words))
+    last: Numbers = np.cumsum(counts) - counts
+    start = np.maximum(0, last - LAST)
+    rates = (news[last] - news[start]) / np.maximum(1, words[last] - words[start])
+    expected: Shares = rates * said.words
+    return expected
 
 
 def trust_of(is_seed: NDArray[np.bool_], links: Numbers) -> Shares:

@@ -77,7 +77,7 @@ class Shares:
             return self._named(last, held * is_doubtful)._replace(reason="", doubt=BODY)
         if held.max() > LARGE * of:
             return self._named(last, held)
-        is_small = is_liked & (excess.small == 1) & self._fetched
+        is_small = is_liked & (excess.stale == 1) & self._fetched
         if excess.together and (pages := int(last[is_small].sum())) > DOUBTFUL * LAST:
             largest, sites = int(np.argmax(last * is_small)), int(np.count_nonzero(is_small))
             linkers = int(bodies.linkers[largest])

@@ -43,7 +43,7 @@ class Bodies:
         for _ in range(ROUNDS):
             inside = parents[targets] != top
             sources, targets = sources[inside], targets[inside]
-            common = self._common(parents[targets], sources)
+            common = self.common(parents[targets], sources)
             freed = np.flatnonzero(common != parents[targets])
             if not len(freed):
                 break
@@ -103,8 +103,8 @@ class Bodies:
             self.depths = self.depths + self.depths[up]
             self._ups.append(up[up])
 
-    def _common(self, sites: Sites, others: Sites) -> Sites:
-        """Return the innermost body that contains sites [m] and others [m]."""
+    def common(self, sites: Sites, others: Sites) -> Sites:
+        """Return the innermost body that contains sites [m] and others [m], N if there is none."""
         is_deeper = self.depths[sites] >= self.depths[others]
         deep, high = np.where(is_deeper, [sites, others], [others, sites])
         steps = self.depths[deep] - self.depths[high]

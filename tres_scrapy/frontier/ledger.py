@@ -18,9 +18,7 @@ _RECORD = np.dtype(
         ("visits", "i4"),
         ("relevant", "i4"),
         ("pages", "i4"),
-        ("stale", "i4"),  # pages without new phrases,
-        ("new", "i4"),
-        ("expected", "f4"),  # new words, and how many were expected
+        ("stale", "i4"),  # pages without new phrases
         ("failures", "i4"),
         ("leased", "i4"),
         ("pending", "i4"),
@@ -31,18 +29,27 @@ _RECORD = np.dtype(
         ("x", "f4", (2,)),  # features 7 and 8
     ]
 )
+_PAGE = np.dtype([("domain", "i4"), ("words", "i4"), ("new", "i4")])
+_SPREAD = np.dtype([("domain", "i4"), ("page", "i4")])  # of a word: who said it first, where again
 LIMITS: Final = FrontierLimits()
 UNLIMITED: Final = np.iinfo(np.int32).max
 
 
 class Said(NamedTuple):
-    """What the pages of domains [N] say."""
+    """What the pages of domains [N] say: counts of each domain, then pages [m] in their order.
+
+    A word spreads when a second domain says it: words [k] that did have a domain that said them
+    first and a page that did so next.
+    """
 
     pages: NDArray[np.int32]
     relevant: NDArray[np.int32]
     stale: NDArray[np.int32]  # pages without new phrases
-    new: NDArray[np.int32]  # words
-    expected: NDArray[np.float32]  # new words, if the pages were like others at the time
+    domains: NDArray[np.int32]  # of pages [m],
+    words: NDArray[np.int32]  # how many they have,
+    new: NDArray[np.int32]  # and how many that no domain said before
+    firsts: NDArray[np.int32]  # domains that said words [k] first,
+    spread: NDArray[np.int32]  # and the pages on which they spread
 
 
 class DomainLedger:
@@ -78,6 +85,7 @@ class DomainLedger:
         self._ids: dict[str, int] = {}
         self.links = IntegerSet()  # links between domains as (from << 32) + to
         self._records = Table(_RECORD)
+        self._pages, self._spread = Table(_PAGE), Table(_SPREAD)
         self._changed = set[int]()  # domains whose features are to be computed again
         self._budgets = {registrable_domain(name): most for name, most in limits.budgets}
 
@@ -106,13 +114,26 @@ class DomainLedger:
     def note_known(self, domain: int, known: Known) -> None:
         """Count what a page of a domain says that is new."""
         self._records["stale"][domain] += known.is_stale
-        self._records["new"][domain] += known.new_words
-        self._records["expected"][domain] += known.expected
+        if known.words:
+            page, spread = self._pages.extend(1), self._spread.extend(len(known.spread))
+            self._pages["domain"][page], self._pages["words"][page] = domain, known.words
+            self._pages["new"][page] = known.new_words
+            self._spread["domain"][spread], self._spread["page"][spread] = known.spread, page.start
 
     @property
     def said(self) -> Said:
-        """What the pages of the domains [N] say; valid until a domain is added."""
-        return Said(*(self._records[name] for name in Said._fields))
+        """What the pages of the domains [N] say; valid until a domain or page is added."""
+        records, pages, spread = self._records, self._pages, self._spread
+        return Said(
+            records["pages"],
+            records["relevant"],
+            records["stale"],
+            pages["domain"],
+            pages["words"],
+            pages["new"],
+            spread["domain"],
+            spread["page"],
+        )
 
     def count_lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that starts (`change` 1) or ends (-1)."""

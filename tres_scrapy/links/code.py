@@ -286,7 +286,7 @@ class Names:
         """Keep the texts of new codes."""
         for code, text in names:
             if code not in self._texts and self._counts[code >> BITS] < MAX_NAMES:
-                self._texts[code] = printable(text)
+                self._texts[code] = printable(text[:MAX_NAME_LENGTH])
                 self._counts[code >> BITS] += 1
 
     def text(self, code: int) -> str | None:

@@ -7,7 +7,8 @@ share of shingles that the two pages have in common (Jaccard).
 
 An echo is put together from phrases of other sites, as farms of generated pages are. A stale page
 has hardly a phrase that is new. Samples of the phrases and words of a page, the same for the same
-phrases (Broder, 1997), show which site said them first, and which words are new.
+phrases (Broder, 1997), show which site said them first, and which words have spread to a second
+site: who invents words says many for the first time, but none for the second.
 """
 
 from __future__ import annotations
@@ -43,10 +44,8 @@ NOBODY: Final = -1
 # that several sites have); pages put together from pieces of eight words have 0.6 and more.
 ECHO: Final = 0.5
 STALE: Final = 0.6  # share of phrases that any site, also its own, said before
-SAMPLED_WORDS: Final = 2**31  # one word in two
-VOCABULARY: Final = 48  # words sampled of a page, at most
-WORD_SLOTS: Final = 2**22
-LAST: Final = 50  # pages, over which the share of new words is averaged
+VOCABULARY: Final = 96  # words sampled of a page, at most
+SEVERAL: Final = -2  # sites
 
 _FACTORS: Final = np.random.default_rng(0).integers(0, 2**31, LANES, dtype=np.uint32) * 2 + 1
 
@@ -85,8 +84,9 @@ class Known(NamedTuple):
     phrases: int
     elsewhere: int  # phrases that another site said first
     here: int  # phrases that its own site said first
-    new_words: int
-    expected: float  # new words, if as many as on the last pages of all sites
+    words: int = 0
+    new_words: int = 0  # that no site said before
+    spread: tuple[int, ...] = ()  # of each word that just one other site said before, that site
 
     @property
     def is_echo(self) -> bool:
@@ -99,21 +99,14 @@ class Known(NamedTuple):
         return self.phrases >= FEWEST and self.here + self.elsewhere > STALE * self.phrases
 
 
-NOTHING: Final = Known(0, 0, 0, 0, 0.0)
+NOTHING: Final = Known(0, 0, 0)
 
 
 class Memory:
-    """What was said before: which words, and by whom each phrase first.
-
-    Of many pages, new phrases displace old ones, and some new words seem known.
-    """
+    """Which site said each phrase and each word first, and which words several sites have said."""
 
     def __init__(self) -> None:
-        self._phrases = np.zeros(SLOTS, dtype=np.uint32)
-        self._sites = np.full(SLOTS, NOBODY, dtype=np.int32)
-        self._words = np.zeros(WORD_SLOTS, dtype=np.bool_)
-        self._pages = 0
-        self._new = 0.0  # share of the words of a page
+        self._phrases, self._words = Sayings(), Sayings()
 
     def note(self, mark: bytes, site: int) -> Known:
         """Note what a fingerprint says as said by a site; return how much was known."""
@@ -121,21 +114,36 @@ class Memory:
             return NOTHING
         said = np.frombuffer(mark, dtype=np.uint32, offset=SKETCH)
         count = int(said[0])
-        words = said[1 : 1 + count] % np.uint32(WORD_SLOTS)
-        new_words = int(np.count_nonzero(~self._words[words]))
-        self._words[words] = True
-        expected = self._new * count
-        if count:
-            self._pages += 1
-            self._new += (new_words / count - self._new) / min(self._pages, LAST)
-        phrases = said[1 + count :]
-        slots = _mixed(phrases) % np.uint32(SLOTS)
-        sites = np.where(self._phrases[slots] == phrases, self._sites[slots], NOBODY)
-        new = sites == NOBODY
-        self._phrases[slots[new]], self._sites[slots[new]] = phrases[new], site
-        here = int(np.count_nonzero(sites == site))
-        elsewhere = len(phrases) - int(np.count_nonzero(new)) - here
-        return Known(len(phrases), elsewhere, here, new_words, float(expected))
+        words, phrases = said[1 : 1 + count], said[1 + count :]
+        firsts = self._words.note(words, site)
+        is_spread = (firsts >= 0) & (firsts != site)
+        self._words.spread(words[is_spread])
+        sites = self._phrases.note(phrases, site)
+        here, new = (int(np.count_nonzero(sites == each)) for each in (site, NOBODY))
+        spread = tuple(firsts[is_spread].tolist())
+        new_words = int(np.count_nonzero(firsts == NOBODY))
+        return Known(len(phrases), len(phrases) - here - new, here, count, new_words, spread)
+
+
+class Sayings:
+    """Which site said each hash first; of many hashes, new ones displace old ones."""
+
+    def __init__(self) -> None:
+        self._hashes = np.zeros(SLOTS, dtype=np.uint32)  # zeros take no memory
+        self._sites = np.zeros(SLOTS, dtype=np.int32)  # numbers of sites, above NOBODY
+
+    def note(self, hashes: NDArray[np.uint32], site: int) -> NDArray[np.int32]:
+        """Note distinct hashes [n]; return the site that said each first, or NOBODY, SEVERAL."""
+        slots = _mixed(hashes) % np.uint32(SLOTS)
+        is_known = self._hashes[slots] == hashes
+        sites = np.where(is_known, self._sites[slots] + NOBODY, NOBODY)
+        new = slots[sites == NOBODY]
+        self._hashes[slots], self._sites[new] = hashes, site - NOBODY
+        return sites
+
+    def spread(self, hashes: NDArray[np.uint32]) -> None:
+        """Note that several sites have said hashes."""
+        self._sites[_mixed(hashes) % np.uint32(SLOTS)] = SEVERAL - NOBODY
 
 
 def fingerprint(page: Page) -> bytes:
@@ -152,8 +160,7 @@ def fingerprint(page: Page) -> bytes:
     shingles = _shingles(of_words)
     smallest = (shingles[:MAX_SHINGLES, None] * _FACTORS).min(axis=0)  # [n, lanes] to [lanes]
     lanes = np.packbits((_mixed(smallest) & 1).astype(np.uint8))
-    words = np.unique(_mixed(of_words))
-    words = words[words < SAMPLED_WORDS][:VOCABULARY]
+    words = np.unique(_mixed(of_words))[:VOCABULARY]
     phrases = shingles[shingles < SAMPLED][:PHRASES]
     said = np.concatenate([np.array([len(words)], dtype=np.uint32), words, phrases])
     return address + lanes.tobytes() + said.tobytes()

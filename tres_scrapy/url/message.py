@@ -45,7 +45,7 @@ def reason(error: Exception) -> str:
 
 def printable(text: str) -> str:
     """Return a text without control characters for terminals: escapes, changes of direction."""
-    return "".join(filter(str.isprintable, text))
+    return text if text.isprintable() else "".join(filter(str.isprintable, text))
 
 
 def plural(count: float, noun: str) -> str:
