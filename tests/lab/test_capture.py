@@ -27,7 +27,7 @@ def crawl(kind=None, text="", cap="none", topic="food"):
     config = Config.from_settings(settings)
     world = World(config, user_agent="tres")
     if kind is not None:
-        world.web = trap.TrappedWeb(world.web, kind, 0.02, text=text)
+        world.web = trap.TrappedWeb(world.web, kind, 0.08, text=text)
         world.library = Library(world.web, world.pack, config.reading)
     simulation = Simulation(world, config)
     simulation.run()
