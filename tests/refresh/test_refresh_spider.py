@@ -49,9 +49,7 @@ def test_a_collection_is_kept_fresh(pages, scrapy, collection, tmp_path):
     pages.add("http://c.test/here", html(f"{TEXT} 17 visitors"))
     urls = [url for url in pages.answers if not url.endswith(("robots.txt", "here"))]
     path = collection(*urls)
-    done = scrapy(
-        "crawl", "refresh", "-a", f"collection={path}", "-a", "grace=1", *QUICK, pages=pages
-    )
+    done = scrapy("crawl", "refresh", "-a", f"collection={path}", *QUICK, pages=pages)
     assert done.returncode == 0, done.stderr
     found = {item["url"]: item for item in items(path)}
     assert {url: item["change"] for url, item in found.items()} == {
