@@ -55,7 +55,7 @@ def test_a_collection_is_kept_fresh(pages, scrapy, collection, tmp_path):
     assert {url: item["change"] for url, item in found.items()} == {
         "http://a.test/same": "unchanged",
         "http://a.test/other": "changed",
-        "http://b.test/gone": "gone",
+        "http://b.test/gone": "error",
         "http://b.test/down": "error",
         "http://c.test/moved": "minor",
     }
@@ -63,7 +63,7 @@ def test_a_collection_is_kept_fresh(pages, scrapy, collection, tmp_path):
     assert found["http://c.test/moved"]["final_url"] == "http://c.test/here"
     assert "http://b.test/private" not in pages.fetched()
     assert pages.fetched().count("http://b.test/down") == 1, "no retry spends the budget"
-    assert "5 of 6 requests: 1 changed, 1 error, 1 gone, 1 minor, 1 unchanged" in done.stderr
+    assert "5 of 6 requests: 1 changed, 2 error, 1 minor, 1 unchanged" in done.stderr
     report = (tmp_path / "pages.refresh.html").read_text()
     assert "6 pages, 5 answers so far" in report
     assert report.count('data-figure="') == 3
