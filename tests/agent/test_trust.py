@@ -90,7 +90,7 @@ def slow_staleness(said, bodies):
                 if domain in others:
                     last.append((found[page], words))
             expected = max(expected, awaited)
-        return 1 - 3 * new / expected if expected >= EXPECTED else 0
+        return 1 - 5 * new / expected if expected >= EXPECTED else 0
 
     others, found = set(range(DOMAINS)), (said.new.tolist(), Counter(said.spread.tolist()))
     for _ in range(PASSES):

@@ -94,7 +94,7 @@ runpy.run_module("scrapy", run_name="__main__")
 def test_first_answer_begins_a_topic(scrapy, soups, tmp_path, capsys):
     program = ANSWERED.format(str(tmp_path / "job" / "topic"))
     process = scrapy(*arguments_in(tmp_path), pages=soups, program=("-c", program))
-    assert "and 1 answer; by the answers" in log_of(process)
+    assert "and 1 answer; precision and recall are unknown without a yes" in log_of(process)
     assert "http://h13.test/" not in found_in(tmp_path)
     with pytest.raises(SystemExit) as end:
         tres("answer", tmp_path / "job", "--no", "http://h1.test/")

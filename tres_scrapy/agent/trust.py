@@ -122,7 +122,7 @@ def staleness_of(said: Said, bodies: Bodies) -> Shares:
     """Return how little new bodies [N] say, 0 to 1.
 
     It rises with the share of their pages that have hardly a new phrase, from half of them on, or
-    as their new words fall below a third of those expected: of the words that no domain said before
+    as their new words fall below a fifth of those expected: of the words that no domain said before
     them, or of those that just one said, not of the same body.
     """
     count, seconds = len(said.pages), said.domains[said.spread].astype(np.int64)
@@ -143,7 +143,7 @@ def staleness_of(said: Said, bodies: Bodies) -> Shares:
 def _lacking(
     said: Said, bodies: Bodies, new: Shares, found: Numbers, others: NDArray[np.bool_]
 ) -> Shares:
-    """Return how far the new words of bodies [N] are below a third of those expected.
+    """Return how far the new words of bodies [N] are below a fifth of those expected.
 
     Expected are as many as were `found` [m] on the last pages of `others` [N] at the time; for the
     largest bodies, on those outside of them. If that is too few to tell, it is 0.
@@ -155,7 +155,7 @@ def _lacking(
         inside = bodies.members(body)
         awaited = _expected(said, found, others & ~inside)[inside[domains]].sum()
         expected[body] = max(expected[body], awaited)
-    lacking: Shares = np.where(expected < EXPECTED, 0, 1 - 3 * new / np.maximum(1, expected))
+    lacking: Shares = np.where(expected < EXPECTED, 0, 1 - 5 * new / np.maximum(1, expected))
     return lacking
 
 
