@@ -70,7 +70,7 @@ PARTS = {
     "judge: inference": ["tres_scrapy.topic.pack:Pack.judge"],
     "judge: fingerprint": ["tres_scrapy.topic.judge:fingerprint"],
     "judge: what links say": ["tres_scrapy.topic.judge:cues_of"],
-    "crawler: near-duplicates": ["tres_scrapy.page.kind:Duplicates.add"],
+    "crawler: near-duplicates": ["tres_scrapy.page.copies:Duplicates.add"],
     "crawler: store": ["tres_scrapy.frontier.store:SampleStore.add"],
     "crawler: tree": [
         "tres_scrapy.frontier.tree:TreeFrontier.add_experience",
