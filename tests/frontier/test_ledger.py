@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.page.copies import Known
 from tres_scrapy.url.canonical import registrable_domain
 
 
@@ -247,3 +248,15 @@ def test_budgets_are_read_from_a_file(tmp_path):
 def test_budget_is_of_one_domain(names, rule):
     with pytest.raises(ConfigError, match=rule):
         FrontierLimits(budgets=tuple((name, 5) for name in names))
+
+
+def test_words_of_recent_pages_are_compared(monkeypatch):
+    monkeypatch.setattr("tres_scrapy.frontier.ledger.RECENT", 2)
+    ledger = DomainLedger(None)
+    first, second = (ledger.id_of(f"{name}.test") for name in "ab")
+    ledger.note_known(first, Known(0, 0, 0, 3, 3))
+    ledger.note_known(second, Known(0, 0, 0, 4, 1, (first,)))
+    ledger.note_known(first, Known(0, 0, 0, 5, 0, (second, second)))
+    said = ledger.said
+    assert [said.domains.tolist(), said.words.tolist()] == [[second, first], [4, 5]]
+    assert [said.firsts.tolist(), said.spread.tolist()] == [[first, second, second], [0, 1, 1]]

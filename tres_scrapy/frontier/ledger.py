@@ -33,6 +33,7 @@ _PAGE = np.dtype([("domain", "i4"), ("words", "i4"), ("new", "i4")])
 _SPREAD = np.dtype([("domain", "i4"), ("page", "i4")])  # of a word: who said it first, where again
 LIMITS: Final = FrontierLimits()
 UNLIMITED: Final = np.iinfo(np.int32).max
+RECENT: Final = 50_000  # pages whose words are compared: 100,000 would hold up the crawl for .4 s
 
 
 class Said(NamedTuple):
@@ -122,17 +123,22 @@ class DomainLedger:
 
     @property
     def said(self) -> Said:
-        """What the pages of the domains [N] say; valid until a domain or page is added."""
+        """What the pages of the domains [N] say, of words the RECENT ones.
+
+        Valid until a domain or page is added.
+        """
         records, pages, spread = self._records, self._pages, self._spread
+        first = max(0, len(pages["domain"]) - RECENT)
+        start = int(np.searchsorted(spread["page"], first))
         return Said(
             records["pages"],
             records["relevant"],
             records["stale"],
-            pages["domain"],
-            pages["words"],
-            pages["new"],
-            spread["domain"],
-            spread["page"],
+            pages["domain"][first:],
+            pages["words"][first:],
+            pages["new"][first:],
+            spread["domain"][start:],
+            spread["page"][start:] - first,
         )
 
     def count_lease(self, domain: int, change: int = 1) -> None:
