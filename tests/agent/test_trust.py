@@ -19,6 +19,7 @@ from tres_scrapy.agent.trust import (
     PRICE,
     Trust,
     excess_of,
+    staleness_of,
     trust_of,
 )
 from tres_scrapy.frontier.admission import Outlinks
@@ -41,7 +42,8 @@ def crawls(draw):
     domains = random.permutation(np.repeat(np.arange(DOMAINS), pages))
     words = random.integers(5, 48, len(domains))
     new = random.random(DOMAINS)[domains] * draw(st.sampled_from([0.1, 2, 5]))
-    spread = np.repeat(np.arange(len(domains)), random.poisson(new))
+    again = random.choice([0, 0.05, 1, 2], DOMAINS)[domains]  # some only invent
+    spread = np.repeat(np.arange(len(domains)), random.poisson(new * again))
     firsts = (domains[spread] + random.integers(1, DOMAINS, len(spread))) % DOMAINS
     firsts_said = random.poisson(new)
     said = (pages, pages, stale, domains, words, firsts_said, firsts, spread)
@@ -77,22 +79,24 @@ def test_trust_is_the_walk_from_the_seeds(crawl):
 
 def slow_staleness(said, bodies):
     """How little new each body says, page by page."""
-    pages = [*zip(said.domains.tolist(), said.words.tolist(), strict=True)]
-    spread = [(first, pages[page][0]) for first, page in zip(said.firsts, said.spread, strict=True)]
+    domains, words, new = said.domains.tolist(), said.words.tolist(), said.new.tolist()
+    repeats = Counter(said.spread.tolist())
+    spread = [(f, domains[page]) for f, page in zip(said.firsts, said.spread, strict=True)]
 
-    def lacking(new, found, inside, counted):
+    def lacking(has, found, among, parts, inside, counted):
         expected = 0.0
         for others in counted:
             last, awaited = deque(maxlen=LAST), 0.0
-            for page, (domain, words) in enumerate(pages):
+            for page, (domain, many) in enumerate(zip(domains, among, strict=True)):
                 if domain in inside:
-                    awaited += words * sum(n for n, _ in last) / max(1, sum(w for _, w in last))
+                    rate = sum(n for n, _ in last) / max(1, sum(w for _, w in last))
+                    awaited += many * min(1, rate)
                 if domain in others:
-                    last.append((found[page], words))
+                    last.append((found[page], many))
             expected = max(expected, awaited)
-        return 1 - 5 * new / expected if expected >= EXPECTED else 0
+        return 1 - parts * has / expected if expected >= EXPECTED else 0
 
-    others, found = set(range(DOMAINS)), (said.new.tolist(), Counter(said.spread.tolist()))
+    others = set(range(DOMAINS))
     for _ in range(PASSES):
         staleness, stale = [], set()
         for body in range(DOMAINS):
@@ -100,14 +104,10 @@ def slow_staleness(said, bodies):
             count = sum(said.pages[domain] for domain in inside)
             phrases = 2 * sum(said.stale[domain] for domain in inside) / max(1, count) - 1
             counted = [others, others - inside][: 1 + bool(count > FREE * said.pages.sum())]
-            first = sum(
-                n for n, (domain, _) in zip(found[0], pages, strict=True) if domain in inside
-            )
+            first = sum(n for n, domain in zip(new, domains, strict=True) if domain in inside)
             again = sum(second in inside and first not in inside for first, second in spread)
-            words = (
-                lacking(*kind, inside, counted) for kind in zip((first, again), found, strict=True)
-            )
-            staleness.append(max(0, phrases, *words))
+            kinds = (first, new, words, 5), (again, repeats, words, 5), (again, repeats, new, 20)
+            staleness.append(max(0, phrases, *(lacking(*kind, inside, counted) for kind in kinds)))
             stale |= inside if staleness[-1] else set()
         others = set(range(DOMAINS)) - stale
     return staleness
@@ -122,6 +122,7 @@ def test_excess_is_that_of_the_bodies_around(crawl):
     trust = trust_of(is_seed, bodies.links)
     total = max(pages.sum(), LEAST)
     staleness = slow_staleness(said, bodies)
+    assert staleness_of(said, bodies) == pytest.approx(staleness)
 
     def around(domain):
         """The domain and the bodies that it is in, but for seeds."""
@@ -146,16 +147,18 @@ def test_excess_is_that_of_the_bodies_around(crawl):
         assert excess == pytest.approx(most)
 
 
-@pytest.mark.parametrize(("invented", "lost"), [(False, 0), (True, 0.667)])
-def test_a_site_that_invents_words_is_stale(invented, lost):
+@pytest.mark.parametrize(
+    ("first", "again", "lost"), [(5, 5, 0), (5, 0, 0.667), (25, 1, 0.133), (15, 1, 0)]
+)
+def test_a_site_that_invents_words_is_stale(first, again, lost):
     count = 1_000  # the seed links to all others, one of which gave the last 15 of 100 pages
     finders, links = np.full(count, 0), np.array([[0] * (count - 1), range(1, count)])
     finders[0] = NO_PARENT
     domains = np.repeat([2, 1], [85, 15])
-    spread = np.repeat(np.arange(85 if invented else 100), 5)
+    spread = np.repeat(np.arange(100), np.repeat([5, again], [85, 15]))
     firsts = np.zeros_like(spread)
     pages, zeros = np.bincount(domains, minlength=count), np.zeros(count)
-    words, new = np.full(100, 60), np.full(100, 5)
+    words, new = np.full(100, 60), np.repeat([5, first], [85, 15])
     said = Said(pages, zeros, zeros, domains, words, new, firsts, spread)
     bodies = Bodies(finders, links, np.array([0]), few=0)
     excess = excess_of(said, bodies, said.pages).of_domains(bodies)

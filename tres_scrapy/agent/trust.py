@@ -125,13 +125,18 @@ def staleness_of(said: Said, bodies: Bodies) -> Shares:
     as their new words fall below a fifth of those expected: of the words that no domain said before
     them, or of those that just one said, not of the same body.
     """
-    count, seconds = len(said.pages), said.domains[said.spread].astype(np.int64)
+    count, repeats = len(said.pages), said.domains[said.spread].astype(np.int64)
     phrases = 2 * bodies.sums(said.stale) / np.maximum(1, bodies.sums(said.pages)) - 1
-    again = bodies.common(said.firsts.astype(np.int64), seconds)
-    spread = np.bincount(seconds, minlength=count) - np.bincount(again, minlength=count + 1)[:-1]
+    again = bodies.common(said.firsts.astype(np.int64), repeats)
+    spread = np.bincount(repeats, minlength=count) - np.bincount(again, minlength=count + 1)[:-1]
     first = np.bincount(said.domains, said.new, count)
     spread_on = np.bincount(said.spread, minlength=len(said.new))
-    kinds = (bodies.sums(first), said.new.astype(np.int64)), (bodies.sums(spread), spread_on)
+    firsts, seconds = (bodies.sums(each) for each in (first, spread))
+    kinds = (
+        (firsts, said.new, said.words, 5),
+        (seconds, spread_on, said.words, 5),
+        (seconds, spread_on, said.new, 20),
+    )
     others = np.ones(count, dtype=np.bool_)
     for _ in range(PASSES):
         lacking = [_lacking(said, bodies, *kind, others) for kind in kinds]
@@ -141,32 +146,44 @@ def staleness_of(said: Said, bodies: Bodies) -> Shares:
 
 
 def _lacking(
-    said: Said, bodies: Bodies, new: Shares, found: Numbers, others: NDArray[np.bool_]
+    said: Said,
+    bodies: Bodies,
+    has: Shares,
+    found: Numbers,
+    among: Numbers,
+    parts: int,
+    others: NDArray[np.bool_],
 ) -> Shares:
-    """Return how far the new words of bodies [N] are below a fifth of those expected.
+    """Return how far what bodies [N] have is below one of `parts` of what is expected of them.
 
-    Expected are as many as were `found` [m] on the last pages of `others` [N] at the time; for the
-    largest bodies, on those outside of them. If that is too few to tell, it is 0.
+    Expected are as many as were `found` [m] `among` so many words [m] of the last pages of `others`
+    [N] at the time; for the largest bodies, of those outside. If that is too few, it is 0.
     """
     pages, domains = bodies.sums(said.pages), said.domains
-    expected = bodies.sums(np.bincount(domains, _expected(said, found, others), len(pages)))
+    awaited = _expected(domains, found, among, others)
+    expected = bodies.sums(np.bincount(domains, awaited, len(pages)))
     large = np.flatnonzero(pages > FREE * said.pages.sum())
     for body in large[np.argsort(-pages[large])][:LARGEST]:
         inside = bodies.members(body)
-        awaited = _expected(said, found, others & ~inside)[inside[domains]].sum()
-        expected[body] = max(expected[body], awaited)
-    lacking: Shares = np.where(expected < EXPECTED, 0, 1 - 5 * new / np.maximum(1, expected))
+        awaited = _expected(domains, found, among, others & ~inside)
+        expected[body] = max(expected[body], awaited[inside[domains]].sum())
+    lacking: Shares = np.where(expected < EXPECTED, 0, 1 - parts * has / np.maximum(1, expected))
     return lacking
 
 
-def _expected(said: Said, found: Numbers, others: NDArray[np.bool_]) -> Shares:
-    """Return how many new words pages [m] have if they are like the last ones of others [N]."""
-    counts = others[said.domains]
-    news, words = (np.append(0, np.cumsum(each[counts])) for each in (found, said.words))
+def _expected(
+    domains: Numbers, found: Numbers, among: Numbers, others: NDArray[np.bool_]
+) -> Shares:
+    """Return how many words pages [m] have if they are like the last ones of others [N].
+
+    That is, so many of those `among` [m] as were `found` [m] there, one for each at most.
+    """
+    counts = others[domains]
+    news, words = (np.append(0, np.cumsum(each[counts], dtype=np.int64)) for each in (found, among))
     last: Numbers = np.cumsum(counts) - counts
     start = np.maximum(0, last - LAST)
     rates = (news[last] - news[start]) / np.maximum(1, words[last] - words[start])
-    expected: Shares = rates * said.words
+    expected: Shares = np.minimum(1, rates) * among
     return expected
 
 
