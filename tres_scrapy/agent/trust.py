@@ -45,7 +45,7 @@ GROWTH: Final = 1.03  # of the pages until shares are computed again, and
 WAIT: Final = 10  # pages more
 
 Shares = NDArray[np.float64]
-Numbers = NDArray[np.int64]
+Numbers = NDArray[np.integer]
 
 
 class Trust:
@@ -133,57 +133,57 @@ def staleness_of(said: Said, bodies: Bodies) -> Shares:
     spread_on = np.bincount(said.spread, minlength=len(said.new))
     firsts, seconds = (bodies.sums(each) for each in (first, spread))
     kinds = (
-        (firsts, said.new, said.words, 5),
-        (seconds, spread_on, said.words, 5),
-        (seconds, spread_on, said.new, 20),
+        _Words(firsts, said.new, said.words, 5),
+        _Words(seconds, spread_on, said.words, 5),
+        _Words(seconds, spread_on, said.new, 20),
     )
     others = np.ones(count, dtype=np.bool_)
     for _ in range(PASSES):
-        lacking = [_lacking(said, bodies, *kind, others) for kind in kinds]
+        lacking = [_lacking(kind, said, bodies, others) for kind in kinds]
         staleness: Shares = np.maximum.reduce([np.zeros(count), phrases, *lacking])
         others = bodies.inherited(staleness) == 0
     return staleness
 
 
-def _lacking(
-    said: Said,
-    bodies: Bodies,
-    has: Shares,
-    found: Numbers,
-    among: Numbers,
-    parts: int,
-    others: NDArray[np.bool_],
-) -> Shares:
-    """Return how far what bodies [N] have is below one of `parts` of what is expected of them.
+class _Words(NamedTuple):
+    """New words of one kind: how many bodies [N] have, and pages [m] have among so many others.
 
-    Expected are as many as were `found` [m] `among` so many words [m] of the last pages of `others`
-    [N] at the time; for the largest bodies, of those outside. If that is too few, it is 0.
+    A body that has fewer than one of `parts` of those expected is stale.
+    """
+
+    had: Shares
+    found: Numbers
+    among: Numbers
+    parts: int
+
+
+def _lacking(words: _Words, said: Said, bodies: Bodies, others: NDArray[np.bool_]) -> Shares:
+    """Return how far the words that bodies [N] have are below one of the parts of those expected.
+
+    Expected are as many as the last pages of `others` [N] had at the time; for the largest bodies,
+    those outside of them. If that is too few to tell, it is 0.
     """
     pages, domains = bodies.sums(said.pages), said.domains
-    awaited = _expected(domains, found, among, others)
-    expected = bodies.sums(np.bincount(domains, awaited, len(pages)))
+    expected = bodies.sums(np.bincount(domains, _expected(words, others[domains]), len(pages)))
     large = np.flatnonzero(pages > FREE * said.pages.sum())
     for body in large[np.argsort(-pages[large])][:LARGEST]:
         inside = bodies.members(body)
-        awaited = _expected(domains, found, among, others & ~inside)
-        expected[body] = max(expected[body], awaited[inside[domains]].sum())
-    lacking: Shares = np.where(expected < EXPECTED, 0, 1 - parts * has / np.maximum(1, expected))
-    return lacking
+        awaited = _expected(words, (others & ~inside)[domains])[inside[domains]].sum()
+        expected[body] = max(expected[body], awaited)
+    lacking: Shares = 1 - words.parts * words.had / np.maximum(1, expected)
+    return np.where(expected < EXPECTED, 0, lacking)
 
 
-def _expected(
-    domains: Numbers, found: Numbers, among: Numbers, others: NDArray[np.bool_]
-) -> Shares:
-    """Return how many words pages [m] have if they are like the last ones of others [N].
+def _expected(words: _Words, counts: NDArray[np.bool_]) -> Shares:
+    """Return how many words pages [m] have if they are like the last ones that count [m].
 
-    That is, so many of those `among` [m] as were `found` [m] there, one for each at most.
+    Those have as many, among the words that they are counted among, but no more than these.
     """
-    counts = others[domains]
-    news, words = (np.append(0, np.cumsum(each[counts], dtype=np.int64)) for each in (found, among))
+    news, total = (np.append(0, np.cumsum(each[counts], dtype=np.int64)) for each in words[1:3])
     last: Numbers = np.cumsum(counts) - counts
     start = np.maximum(0, last - LAST)
-    rates = (news[last] - news[start]) / np.maximum(1, words[last] - words[start])
-    expected: Shares = np.minimum(1, rates) * among
+    rates = (news[last] - news[start]) / np.maximum(1, total[last] - total[start])
+    expected: Shares = np.minimum(1, rates) * words.among
     return expected
 
 
