@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tres_scrapy.page.copies import SKETCH
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic.pack import Judged
 
@@ -13,6 +14,7 @@ def judged(relevant=True, text=None, **fields):
     page = Page("", "", "" if text is None else text.text, links, contexts=tuple(contexts.values()))
     probability = 0.0 if text is None else text.probability
     none = np.zeros((0, 3), dtype=np.float32)
+    fields = {"mark": bytes(SKETCH)} | fields
     return Judged(page, probability, none, on_topic=bool(relevant), **fields)
 
 

@@ -27,6 +27,8 @@ def test_changed_topic_takes_the_best_links_once(crawl):
     assert taken().tolist() == []
     crawl.revision.note("first", described=False)
     assert taken().tolist() == [4, 5, 6]
+    crawl.revision.give_back()  # the page was not judged
+    assert taken().tolist() == [4, 5, 6]
     assert taken().tolist() == []
     crawl.revision.note("third", described=True)  # the second came before it
     assert taken().tolist() == []

@@ -17,7 +17,7 @@ from tres_scrapy.export.csv_table import CsvPipeline
 from tres_scrapy.export.final_output import Settled, settle
 from tres_scrapy.export.late_item import LastVerdicts, late_item
 from tres_scrapy.export.output_file import JsonLinesPipeline
-from tres_scrapy.items import RelevantPage
+from tres_scrapy.items import RelevantPage, item_class
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.writer import Writer
 from tres_scrapy.url.message import TresError
@@ -99,6 +99,25 @@ def test_output_follows_the_last_model(record, tmp_path):
     assert lines_of(path) == lines
 
 
+def test_page_taken_out_before_a_resume_comes_back(tmp_path):
+    path, crawl = tmp_path / "food.run", crawl_of(pages=20)
+    writer = Writer.open(path, crawl, META | {"started": STARTED}, {}, 100.0)
+    out = []
+    for number, booking in enumerate(steps(crawl)):
+        writer.note(told(booking, f"title {number}", "the soup " * 40), 1.8e9 + number)
+        out = out or [booking.experience.row] * (booking.relevant == 1)
+    writer.finish(1.9e9, "page_limit", final=json.dumps({"rows_out": out}))
+    for again in (2e9, 3e9):  # the second start follows a kill
+        writer.begin({}, {}, again)
+    writer.flush(3e9, last=True)
+    with Record(path) as record:
+        good, _ = lists_of(record)
+        assert "final" not in record.meta()
+        verdicts = LastVerdicts(record, view_of(*good))
+        assert [item.url for item in verdicts.back] == [p.url for p in good if p.row in out]
+        assert verdicts.back
+
+
 def test_item_dropped_by_a_pipeline_stays_out(record, tmp_path):
     good, _ = lists_of(record)
     path = tmp_path / "food.jsonl"
@@ -148,6 +167,24 @@ def test_tables_follow(record, tmp_path):
         assert rows[0]["probability"] == "0.7500"
         domains = {row["domain"]: row["relevant"] for row in rows_of(tmp_path / "food-domains.csv")}
         assert domains == {"a.test": str(len(good) - 2), "late.test": "1"}
+
+
+def test_table_of_several_topics_keeps_its_columns(record, tmp_path):
+    good, bad = lists_of(record)
+    kind, path = item_class(("scores",)), tmp_path / "food.jsonl"
+    pipeline = CsvPipeline(path, len, topics=("food", "sports"))
+    pipeline.open()
+    for page in good:
+        values = {name: getattr(item_of(page), name) for name in RelevantPage.__slots__}
+        pipeline.process_item(kind(**values, scores={"food": 0.9, "sports": 0.2}))
+    pipeline.close_spider()
+    CsvPipeline(path, len).rewrite(
+        LastVerdicts(record, view_of(*good, bad[0])).of, [item_of(bad[0])]
+    )
+    rows = rows_of(tmp_path / "food.csv")
+    assert [row["score_sports"] for row in rows] == ["0.2000"] * len(good) + [""]
+    pipeline.open()  # it can be continued
+    pipeline.close_spider()
 
 
 def test_file_of_a_running_crawl_is_left_alone(record, tmp_path):

@@ -11,6 +11,8 @@ from conftest import running
 from recorded_run import crawl_of
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
+from scrapy.statscollectors import MemoryStatsCollector
+from scrapy.utils.test import get_crawler
 from soup import FOOD
 
 from tres_scrapy.config.config import Config
@@ -115,6 +117,16 @@ def test_unwritable_record_does_not_stop_crawl(caplog, tmp_path):
     assert caplog.text.count("attempt to write a readonly database") == 1
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         writer.journal.steps  # noqa: B018
+
+
+def test_record_that_fails_at_the_end_is_one_line(caplog, tmp_path):
+    crawler = crawler_of()
+    crawler.stats = MemoryStatsCollector(get_crawler())
+    recorder = Recorder(crawler, Config(topic="food"))
+    recorder._writer = writer = Writer.open(tmp_path / "a.run", crawl_of(), {}, {}, 1.0)
+    writer.journal.database.execute("PRAGMA query_only = ON")
+    recorder.engine_stopped()
+    assert caplog.text.count("attempt to write a readonly database") == 1
 
 
 def test_used_settings_are_recorded():

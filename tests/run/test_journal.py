@@ -15,6 +15,7 @@ from plain_policy import PlainPolicy
 
 from tres_scrapy.agent import link_learner
 from tres_scrapy.agent.policy_inputs import PolicyInputs
+from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.config.limit import Cap, FrontierLimits
@@ -29,6 +30,7 @@ from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.links.code import CODES, RaggedArray
+from tres_scrapy.page.copies import SKETCH
 from tres_scrapy.run import recovery
 from tres_scrapy.run.identity import now
 from tres_scrapy.run.journal import Journal
@@ -124,7 +126,7 @@ class Web:
                 self._move(row, f"http://r{number % 3}.test/{number}")
             reward = float(number % 3 == 0)
             self.crawl.counts["duplicates"] += number % 3 == 1
-            page = judged(reward, mark=str(number).encode())
+            page = judged(reward, mark=str(number).encode().ljust(SKETCH))
             booking, items = self.crawl.book(row, page, links), [str(row), None, "another"]
         self.journal.book(self.crawl, booking, items)
         self.state = self.crawl.policy.state()
@@ -355,6 +357,19 @@ def test_marks_come_back_in_their_order(tmp_path):
 def booked_of(crawl):
     """Return how many samples a crawl has booked."""
     return crawl.pages + crawl.failures.total() + crawl.counts["data_answers"]
+
+
+def test_resumed_policy_knows_what_pages_said(tmp_path, monkeypatch):
+    """Else it would believe all sites until the crawl has grown."""
+    order = []
+    for kind, name in ((Crawl, "remember"), (TresPolicy, "restore")):
+        monkeypatch.setattr(kind, name, lambda _, *args, name=name: order.append((name, args[0])))
+    a_job(tmp_path)[0].close()
+    journal, resumed = Journal.open(tmp_path, {"topic": "food"}), new_crawl()
+    recover(journal, resumed)
+    journal.close()
+    assert [name for name, _ in order] == ["remember", "restore"]
+    assert len(order[0][1]) == resumed.pages > 0
 
 
 def test_rolled_back_lease_is_rewritten(tmp_path):

@@ -1,4 +1,5 @@
 import re
+import resource
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,29 @@ def test_torn_page_is_dropped(tmp_path):
         assert kept == [(1, "01", PAGES[0]), (2, "02", PAGES[1])]
     folder.add_page(3, "03", PAGES[2])
     assert [page for *_, page in folder.read_pages()] == PAGES
+
+
+@pytest.mark.parametrize("name", ["pages.jsonl", "answered.jsonl"])
+def test_full_disk_leaves_whole_lines(tmp_path, name):
+    folder, page = TopicFolder(tmp_path), PageWords("http://a.test/", "", "", {"soup": 1})
+
+    def write(number):
+        if name == "pages.jsonl":
+            folder.add_page(number, "aa", page)
+        else:
+            folder.add_answered([{"url": f"http://{number}.test/"}])
+
+    write(1)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / name).stat().st_size + 9, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            write(2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    write(3)
+    found = folder.read_pages() if name == "pages.jsonl" else folder.read_answered()
+    assert len(list(found)) == 2
 
 
 def test_last_answer_about_a_page_counts(tmp_path):

@@ -210,8 +210,11 @@ def test_full_disk_does_not_end_a_crawl(tmp_path, monkeypatch):
 
     monkeypatch.setattr(TopicFolder, "write_pack", full)
     monkeypatch.setattr(TopicFolder, "add_page", full)
+    monkeypatch.setattr(TopicFolder, "keep_pages", full)
+    monkeypatch.setattr(topic_learner, "MAX_PAGES", 10)
     learn(mine, *range(5, 40))
     notes = mine.take_notes()
+    assert "cannot keep pages: No space left on device" in notes
     assert mine.pack is before
     assert "cannot keep what was learned: No space left on device" in notes
     assert 0 < sum(note.startswith("cannot keep what") for note in notes) < 5

@@ -134,6 +134,10 @@ class Revision:
         best = np.argsort(-self._store["probability"].take(rows), kind="stable")[:DESCRIBED_SAMPLES]
         return np.sort(rows[best])
 
+    def give_back(self) -> None:
+        """Describe the samples taken last with another page: theirs was not judged."""
+        self.described = ""
+
     def restore(self, described: str, model: str) -> None:
         """Continue an interrupted crawl."""
         self.described, self.model = described, model

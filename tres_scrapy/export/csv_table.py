@@ -72,7 +72,6 @@ class CsvPipeline(LineFile):
     ) -> None:
         super().__init__(beside(path, PAGES), job, stop)
         self.domains_path = beside(path, DOMAINS)
-        self._topics = topics if len(topics) > 1 else ()
         self._columns = _columns(topics)
         self._pages_of = pages_of
         self._urls: set[str] = set()
@@ -122,9 +121,9 @@ class CsvPipeline(LineFile):
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, RelevantPage) and self._file is not None and item.url not in self._urls:
-            row = row_of(item, self._topics)
+            row = row_of(item)
             try:
-                self.append(csv_line(row.values()))
+                self.append(_line(row, self._columns))
                 self._note(row)
                 if monotonic() > self._due:
                     self._write_domains()
@@ -140,16 +139,17 @@ class CsvPipeline(LineFile):
         A row for which `judge` returns None is left out.
         """
         with self.path.open(encoding="utf-8", newline="") as lines:
-            rows = list(csv.DictReader(lines))
+            reader = csv.DictReader(lines)
+            columns, rows = list(reader.fieldnames or self._columns), list(reader)
         judged = [(row, judge(row)) for row in rows]
         kept = [row | {"probability": f"{p:.4f}"} for row, p in judged if p is not None]
         held = {row["url"] for row in kept}
-        kept += [row_of(item, self._topics) for item in late if item.url not in held]
+        kept += [row_of(item) for item in late if item.url not in held]
         self._urls, self._domains = set(), {}
         with whole_file(self.path) as file:
-            file.write(csv_line(self._columns).encode())
+            file.write(csv_line(columns).encode())
             for row in kept:
-                file.write(csv_line(row.values()).encode())
+                file.write(_line(row, columns).encode())
                 self._note(row)
         self._write_domains()
 
@@ -207,8 +207,8 @@ def _is_continued(output: Path, topics: Sequence[str]) -> bool:
         return next(lines, "") == csv_line(_columns(topics))
 
 
-def row_of(item: RelevantPage, topics: Iterable[str] = ()) -> dict[str, str]:
-    """Return the cells of a page by column name."""
+def row_of(item: RelevantPage) -> dict[str, str]:
+    """Return the cells of a page by column name, with its score for each topic of several."""
     cells = {
         **{name: str(getattr(item, name)) for name in COLUMNS if name != "found_on"},
         "new": str(item.new).lower(),
@@ -217,8 +217,12 @@ def row_of(item: RelevantPage, topics: Iterable[str] = ()) -> dict[str, str]:
         "found_on": item.path[-2] if len(item.path) > 1 else "",
     }
     found: dict[str, float] = getattr(item, "scores", {})
-    scores = {SCORE.format(name): f"{found[name]:.4f}" for name in topics if name in found}
+    scores = {SCORE.format(name): f"{value:.4f}" for name, value in found.items()}
     return {name: cells[name] for name in COLUMNS} | scores
+
+
+def _line(row: Mapping[str, str], columns: Iterable[str]) -> str:
+    return csv_line(row.get(name) or "" for name in columns)
 
 
 def csv_line(cells: Iterable[str]) -> str:

@@ -35,7 +35,7 @@ from tres_scrapy.page.language import detect_language
 from tres_scrapy.report.audit import identity_of
 from tres_scrapy.report.record import Record
 from tres_scrapy.rights.signal import as_items
-from tres_scrapy.run.run_file import FINAL, LATE_ITEMS, Fetch
+from tres_scrapy.run.run_file import FINAL, LATE_ITEMS, OUT, Fetch
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.url.message import TresError, plainly, plural
 
@@ -66,7 +66,8 @@ class LastVerdicts:
         self.late: dict[int, RelevantPage] = {}  # by row
         self.retracted: dict[int, RetractedPage] = {}
         self.back: list[RelevantPage] = []
-        output, out = [], set(json.loads(record.meta().get(FINAL, "{}")).get("rows_out", []))
+        meta, output = record.meta(), []
+        out = set(json.loads(meta.get(FINAL) or meta.get(OUT, "{}")).get("rows_out", []))
         for page, _, probability, relevant in view_pages(record, view, 0.0):
             self._seen.add(page.url)
             if monotonic() > told + PATIENCE:
@@ -197,8 +198,8 @@ def late_item(
 
     Its further fields `names` are empty; whether it was rendered or a PDF is not known.
     """
-    trail, stored = record.trail(page), record.text(page)
-    return item_class(tuple(names))(
+    trail, stored, scores = record.trail(page), record.text(page), record.scores(page)
+    item = item_class((*names, *(["scores"] if scores else [])))(
         url=page.url,
         final_url=page.final_url or page.url,
         title=stored.title,
@@ -216,6 +217,9 @@ def late_item(
         domain=page.domain,
         rights=as_items(stored.rights),
     )
+    if scores:
+        setattr(item, "scores", scores)  # noqa: B010 - a field of this kind of item
+    return item
 
 
 def _start(record: Record) -> str:

@@ -25,7 +25,7 @@ from tres_scrapy.items import LONGEST, dump_item, load_item
 from tres_scrapy.run.identity import identity_of, journal_kind, now
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import Journal
-from tres_scrapy.run.recovery import interrupted, items, marks, recover, requests
+from tres_scrapy.run.recovery import interrupted, items, recover, requests
 from tres_scrapy.run.run_file import LATE_ITEMS
 from tres_scrapy.url.message import plural
 
@@ -113,8 +113,6 @@ class Job:
                 "%s was under way when the crawl was killed twice: it is not fetched again",
                 crawl.store.url(row),
             )
-        with reading():
-            crawl.remember(marks(self.journal))
         if crawl.pages or crawl.failures:
             logger.info(
                 "Resuming after %d %s: %d %s in the frontier, %d relevant %s",

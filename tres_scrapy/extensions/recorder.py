@@ -150,6 +150,8 @@ class Recorder:
         if self._writer is None:
             return
         self._note_health(None)  # the other processes have ended
+        if self._writer is None:  # that has failed
+            return
         labels = {
             name.removeprefix(WEB): value
             for name, value in self._stats.get_stats().items()

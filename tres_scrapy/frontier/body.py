@@ -60,7 +60,10 @@ class Bodies:
         So is a site that was found by a redirect: many sites lead to others that way.
         """
         domains, found_by = store["domain"], store["parent"]
-        numbers, firsts = np.unique(domains, return_index=True)
+        first_of = np.full(len(store.ledger), -1, dtype=np.int64)
+        first_of[domains[::-1]] = np.arange(len(domains) - 1, -1, -1)  # the last one assigned stays
+        numbers = np.flatnonzero(first_of >= 0)
+        firsts = first_of[numbers]
         by = domains[found_by[firsts]].astype(np.int64)
         links = store.ledger.links.values()
         is_linked = (found_by[firsts] != NO_PARENT) & np.isin((by << 32) + numbers, links)

@@ -173,6 +173,8 @@ class RewardMiddleware:
             session.lose_judge(error)
             return None
         except Exception as error:
+            if links:
+                crawl.revision.give_back()
             logger.error("Could not judge %s: %s: %s", source.url, type(error).__name__, error)
             if not isinstance(error, PageError) or error.page is None:
                 return JUDGE_ERROR

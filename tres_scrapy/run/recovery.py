@@ -81,6 +81,7 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     _restore_redirects(database, store, own)
     steps, state = _steps(database), _state(database)
     _restore_steps(crawl, steps, _counts(state))
+    crawl.remember(marks(journal))  # what pages said tells the policy whom to believe
     if crawl.scout is not None:
         _restore_scout(crawl, crawl.scout, steps, int(state.get(SCOUTED, b"0")))
     store.closure.restore_passed(np.frombuffer(_joined(state, PASSED), np.int64))

@@ -102,6 +102,7 @@ MIGRATIONS: Final[Mapping[int, Migration]] = {
 SUFFIX: Final = ".run"
 NAME: Final = f"tres{SUFFIX}"  # the file's name in JOBDIR
 FINAL: Final = "final"  # in `meta`: what the last model of a topic has made of the output
+OUT: Final = "out"  # in `meta`: FINAL at the end before the last start
 LATE_ITEMS: Final = "late items"  # in `meta`: rows of pages that became items after their fetch
 LONGEST_URL: Final = 300  # characters kept of the URL of a rival
 

@@ -18,7 +18,7 @@ from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.page_row import link_learner_of
-from tres_scrapy.run.run_file import HealthPoint, open_to_write
+from tres_scrapy.run.run_file import FINAL, OUT, HealthPoint, open_to_write
 from tres_scrapy.run.snapshot import (
     DEPENDENCE,
     DOORS,
@@ -76,6 +76,9 @@ class Writer:
                 "INSERT INTO meta VALUES ('starts', ?) "
                 "ON CONFLICT (name) DO UPDATE SET value = value || ' ' || excluded.value",
                 (f"{time:.3f}",),
+            )
+            cursor.execute(
+                "INSERT OR REPLACE INTO meta SELECT ?, value FROM meta WHERE name = ?", (OUT, FINAL)
             )
             cursor.execute(
                 "DELETE FROM meta "

@@ -18,7 +18,7 @@ from tres_scrapy.topic.keyword_topic import THRESHOLD, PageWords
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.message import TresError, plainly, plural, printable
-from tres_scrapy.url.whole_file import drop_torn_line, whole_file
+from tres_scrapy.url.whole_file import append, drop_torn_line, whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -114,8 +114,7 @@ class TopicFolder:
 
     def add_page(self, number: int, mark: str, page: PageWords) -> None:
         """Append a page, before its verdict leaves this process."""
-        with self._pages.open("ab") as file:
-            file.write(_line(number, mark, page))
+        append(self._pages, _line(number, mark, page))
 
     def keep_pages(self, pages: Iterable[tuple[int, str, PageWords]]) -> None:
         """Write these pages only."""
@@ -161,8 +160,7 @@ class TopicFolder:
 
     def add_answered(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add pages that a program was asked about."""
-        with self.answered.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
+        append(self.answered, "".join(json.dumps(row) + "\n" for row in rows).encode())
 
 
 def read_answers(path: Path, say: Callable[[str], None] = lambda line: None) -> dict[str, bool]:

@@ -255,7 +255,10 @@ class TopicLearner:
         last = max(self._kept, key=lambda mark: self._kept[mark][0])  # it says how many there were
         chosen = {*sorted(self._kept, key=order)[:MAX_PAGES], last}
         self._kept = {mark: page for mark, page in self._kept.items() if mark in chosen}
-        self.folder.keep_pages((number, mark, s) for mark, (number, s) in self._kept.items())
+        try:
+            self.folder.keep_pages((number, mark, s) for mark, (number, s) in self._kept.items())
+        except OSError as error:  # a resumed crawl has more of them
+            self._notes.append(f"cannot keep pages: {plainly(error)}")
 
     def _say_once(self, wrong: str) -> None:
         """Say what is wrong with a file of answers, which is read again and again, once."""

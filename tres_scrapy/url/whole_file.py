@@ -35,6 +35,18 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         part.unlink(missing_ok=True)
 
 
+def append(path: Path, data: bytes) -> None:
+    """Append to a file; raise OSError, with nothing appended, if the disk does not take it all."""
+    with path.open("ab", buffering=0) as file:
+        size, left = file.tell(), memoryview(data)
+        try:
+            while left:
+                left = left[file.write(left) :]
+        except OSError:
+            file.truncate(size)
+            raise
+
+
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for reading; decompress it if its name ends in .gz or .xz."""
     opener: Any = OPENERS.get(path.suffix, open)
