@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import SHARD
@@ -22,6 +22,10 @@ from tres_scrapy.topic.topic_learner import LEAD, learn_answers
 from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import sha256
 
+# A page that was relevant when it was fetched is so until P(relevant) falls below this: the models
+# of a crawl differ in where relevant pages begin more than in their order.
+STAYS: Final = 0.2
+
 
 class TopicView(NamedTuple):
     """The model of now, the user's answers by URL, which count more, and what names the model."""
@@ -35,7 +39,8 @@ class TopicView(NamedTuple):
         url = page.final_url or page.url
         probability = float(self.fit.judge([words_of(page, stored, trained)])[0])
         answer = self.answers.get(url, self.answers.get(page.url))
-        return probability, probability >= THRESHOLD if answer is None else answer
+        least = STAYS if page.relevant else THRESHOLD
+        return probability, probability >= least if answer is None else answer
 
 
 class Viewed(NamedTuple):

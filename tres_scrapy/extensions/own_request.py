@@ -30,7 +30,8 @@ class OwnRequests:
 
     A sample is a plain GET whose answer the crawl may judge. All other requests are Scrapy's:
     those with another method or a body, those that set `dont_filter`, and calls of an API, which
-    are known by the last answer to the same callback from the same host.
+    are known by the last answer to the same callback, from the same host if that has answered. So
+    the first request of each callback is fetched at once.
     """
 
     def __init__(
@@ -50,7 +51,8 @@ class OwnRequests:
         self.seeds: dict[str, int] = {}  # rows of an interrupted crawl's seeds not yet fetched
         self.answered: set[int] = set()  # leased rows whose answer the spider has got
         self._before: set[str] = set()  # URLs of the earlier runs of this crawl
-        self._calls: set[_Kind] = set()  # whose last answer was data that the spider used
+        self._calls: dict[_Kind, bool] = {}  # whether the last answer was data that the spider used
+        self._tried: set[str] = set()  # callbacks that have a request
         store.watch_drops(self._forget)
 
     def note_past(self) -> None:
@@ -94,14 +96,22 @@ class OwnRequests:
                 moved.headers.pop(name, None)
         return moved
 
-    def note_booking(self, booking: Booking, wanted: Mapping[str, Request]) -> None:
-        """Remove the request of a booked row; keep those `wanted` for its outlinks, by URL."""
+    def note_booking(self, booking: Booking, wanted: Mapping[str, Request]) -> list[int]:
+        """Remove the request of a booked row; keep those `wanted` for its outlinks, by URL.
+
+        Return the rows of which each is the first of a callback.
+        """
         row = booking.experience.row
         self._remove(row)
         self.answered.discard(row)
-        if wanted:
-            url_of = self._store.url
-            self.keep({each: wanted[url_of(each)] for each in booking.outlinks.tolist()})
+        if not wanted:
+            return []
+        kept = {each: wanted[self._store.url(each)] for each in booking.outlinks.tolist()}
+        self.keep(kept)
+        firsts = {_kind_of(request)[0]: row for row, request in reversed(kept.items())}
+        new = sorted(row for name, row in firsts.items() if name not in self._tried)
+        self._tried |= firsts.keys()
+        return new
 
     def refuse(self, row: int) -> None:
         """Take a sample out of the frontier: its request was refused when it was scheduled."""
@@ -137,7 +147,9 @@ class OwnRequests:
             return None
         if self._store.closure.knows(url):  # Scrapy's filter says whether it is fetched again
             return None
-        return None if _kind_of(request) in self._calls else url
+        name, host = _kind_of(request)
+        is_call = self._calls.get((name, host), self._calls.get((name, "")))
+        return None if is_call else url
 
     def is_done(self, request: Request) -> bool:
         """Return whether an earlier run of this crawl knew the URL of a request.
@@ -146,12 +158,18 @@ class OwnRequests:
         """
         return _plain_url(request) in self._before
 
-    def note_answer(self, request: Request, *, is_page: bool) -> None:
-        """Note what a request brought: a page, or data that the spider has used."""
-        if is_page:
-            self._calls.discard(_kind_of(request))
-        else:
-            self._calls.add(_kind_of(request))
+    def note_answer(self, request: Request, *, is_page: bool) -> list[int]:
+        """Note what a request brought: a page, or data that the spider has used.
+
+        Return the rows of requests that are such calls too, as the first answer to their callback
+        has shown.
+        """
+        name, host = _kind_of(request)
+        is_new = (name, "") not in self._calls
+        self._calls[name, host] = self._calls[name, ""] = not is_page
+        if is_page or not is_new or self.follows_all:
+            return []
+        return [row for row, each in self._requests.items() if _kind_of(each)[0] == name]
 
     def repeats(self, url: str, request: Request) -> bool:
         """Return whether the filter of the project drops a request for a URL new to the frontier.

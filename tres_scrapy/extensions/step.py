@@ -133,7 +133,7 @@ class Steps:
             host = int(self._crawl.store["host"][row])
             self._health.note_failure(host, result, monotonic())
         self._health.note_booking(row)
-        self._requests.note_booking(booking, own or {})
+        self._crawl.bring_forward(self._requests.note_booking(booking, own or {}))
         booked = self._job is None or self._job.book(self._crawl, booking, items)
         for listener in self._listeners if booked else ():
             try:

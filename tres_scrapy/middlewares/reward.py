@@ -211,7 +211,8 @@ class RewardMiddleware:
         is_data = isinstance(page, Failure) and bool(items or requests)
         is_call = is_data and page is NOT_HTML and isinstance(response, TextResponse)
         if is_call or isinstance(page, Judged):
-            self._session.requests.note_answer(request, is_page=not is_call)
+            calls = self._session.requests.note_answer(request, is_page=not is_call)
+            self._session.crawl.bring_forward(calls)
         is_fallback = response.status != OK and request.errback is not None
         _clean(requests)
         links = {} if is_fallback else self._links_of(requests)
