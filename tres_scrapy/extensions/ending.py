@@ -86,14 +86,19 @@ class Ending:
         if self._stats is not None:
             for rule, count in store.admission.refusals(store).items():
                 self._stats.set_value(f"tres/{LINKS_REFUSED}{rule}", count)
+        again = "; give another JOBDIR to try the seeds again" if self._is_kept else ""
         if reason == NO_PAGE and JUDGE_ERROR.kind in self._crawl.failures:
             logger.error(
-                "No page could be judged (%s): the lines `Could not judge` above say why",
+                "No page could be judged (%s): the lines `Could not judge`, also of an earlier "
+                "run, say why%s",
                 self._kinds(),
+                again,
             )
         elif reason == NO_PAGE:
             logger.error(
-                "No seed brought a page (%s): check the seed and the network", self._kinds()
+                "No seed brought a page (%s): check the seed and the network%s",
+                self._kinds(),
+                again,
             )
         elif reason == SHUTDOWN:
             rest = "the same command resumes it" if self._is_kept else "it was not kept in a JOBDIR"
