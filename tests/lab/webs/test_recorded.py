@@ -194,7 +194,7 @@ def test_empty_recording_is_one_line(tmp_path):
     (tmp_path / "a.warc.gz").write_bytes(b"thesis")
     (tmp_path / "none").mkdir()
     for data, reason in (
-        (tmp_path / "a.warc.gz", "has no response.*it does not begin like a WARC record"),
+        (tmp_path / "a.warc.gz", "has no response.*Invalid WARC header"),
         (tmp_path / "none", "no WARC file at"),
         (tmp_path / "nowhere", "no WARC file at"),
     ):
