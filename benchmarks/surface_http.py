@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -26,7 +27,7 @@ def crawl(seed: int, queries: int) -> list[tuple[str, list[int]]]:
         log = Path(folder, "web.jsonl")
         arguments = {
             "topic": "food",
-            "web": "deep",
+            "web": "webs.deep:DeepWeb",
             "web_seed": seed,
             "web_log": log,
             "output": log.with_name("pages.jsonl"),
@@ -36,7 +37,8 @@ def crawl(seed: int, queries: int) -> list[tuple[str, list[int]]]:
         }
         options = [part for item in arguments.items() for part in ("-a", "{}={}".format(*item))]
         command = [sys.executable, "-m", "scrapy", "crawl", "surface", *options]
-        subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 - our own program, no shell
+        environment = os.environ | {"PYTHONPATH": str(ROOT / "benchmarks")}
+        subprocess.run(command, cwd=ROOT, check=True, env=environment)  # noqa: S603 - our own program, no shell
         lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
         asked = [line for line in lines if line["kind"] == "search"]
         # a retried probe is there twice

@@ -75,7 +75,7 @@ def _group(group: Group) -> str:
 
 def _row(setting: Setting) -> str:
     if setting.name == "TRES_POLICY":  # its rule stands where the policies are
-        setting = replace(setting, parse=one_of(*POLICIES))
+        setting = replace(setting, parse=one_of(*POLICIES, "module:NAME"))
     meaning = f"{setting.meaning} (see [{setting.see}]({setting.see}))" if setting.see else ""
     cells = [f"`{setting.argument}`", _default(setting.default), _rule(setting)]
     cells += [meaning or setting.meaning]

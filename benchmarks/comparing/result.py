@@ -150,7 +150,6 @@ DECIDING: Final = (
     "agent",
     "crawl",
     "frontier",
-    "lab/policies",
     "lab/webs",
     "links",
     "page",

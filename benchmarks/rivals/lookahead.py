@@ -13,13 +13,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from rivals.baseline import QueuePolicy
 from rivals.graph import NO_PAGE, Graph, Numbers
 from rivals.inputs import GraphInputs
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
-from tres_scrapy.lab.policies.baseline import QueuePolicy
 from tres_scrapy.url.canonical import domain_of
 from tres_scrapy.url.message import TresError
 

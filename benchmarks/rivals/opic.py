@@ -15,6 +15,7 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
+from rivals.baseline import QueuePolicy
 from tres_scrapy.agent.policy import (
     NO_TEXT,
     Decision,
@@ -25,7 +26,6 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.ledger import ANY_HOST, Availability
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.policies.baseline import QueuePolicy
 
 SEED_CASH = 1.0
 

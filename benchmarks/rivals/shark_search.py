@@ -21,11 +21,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rivals.baseline import QueuePolicy
 from rivals.inputs import KeywordInputs
 from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText
 from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.policies.baseline import QueuePolicy
 from tres_scrapy.page.place import tokenise
 from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.url.message import TresError

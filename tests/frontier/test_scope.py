@@ -3,10 +3,11 @@ import pytest
 
 from tres_scrapy.config.limit import FrontierLimits, ScopeOptions
 from tres_scrapy.frontier import admission
-from tres_scrapy.frontier.admission import Outlinks, Scope, directory_of, refused_links
+from tres_scrapy.frontier.admission import OUT_OF_SCOPE, Outlinks, Scope, directory_of
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.recovery import restore_samples
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
+from tres_scrapy.url.message import below
 
 SEED = "http://seed.test/"
 
@@ -47,7 +48,7 @@ def followed(urls, **rules):
 def test_each_rule_refuses(rules, kept, refused):
     found, store = followed([kept, refused], **rules)
     assert found == [kept]
-    assert refused_links(store.admission.scope.taken_counts()) == {next(iter(rules)): 1}
+    assert below(store.admission.scope.taken_counts(), OUT_OF_SCOPE) == {next(iter(rules)): 1}
     assert store.admission.scope.refusal(refused).rule == next(iter(rules))
     assert not store.closure.knows(refused)
 
@@ -63,7 +64,7 @@ def test_depth_counts_links_from_the_seed():
     assert found == [first]
     assert add(store, finish(store, first), second) == [second]
     assert add(store, finish(store, second), third) == []
-    assert refused_links(store.admission.scope.taken_counts()) == {"max_depth": 1}
+    assert below(store.admission.scope.taken_counts(), OUT_OF_SCOPE) == {"max_depth": 1}
 
 
 def test_directory_takes_few_urls():
@@ -132,7 +133,7 @@ def test_only_links_that_enter_count_in_their_directory():
     page = finish(store, SEED)
     for _ in range(5):
         add(store, page, "http://a.test/1", "http://a.test/2")
-    assert not refused_links(store.admission.scope.taken_counts())
+    assert not below(store.admission.scope.taken_counts(), OUT_OF_SCOPE)
     assert store.admission.scope.refusal("http://a.test/3") is None
 
 
@@ -152,5 +153,5 @@ def test_texts_of_a_domain_are_bounded(monkeypatch):
     assert add(store, first, other, *links) == [other, *links[:3]]
     assert add(store, first, links[3], links[0]) == []
     assert add(store, finish(store, other), links[3]) == [links[3]]
-    assert refused_links(store.admission.taken_counts()) == {"links_of_domain": 3}
+    assert below(store.admission.taken_counts(), OUT_OF_SCOPE) == {"links_of_domain": 3}
     assert not store.admission.taken_counts()

@@ -11,7 +11,7 @@ from tres_scrapy.refresh.main_text import (
     read,
 )
 
-ChangingWeb = pytest.importorskip("tres_scrapy.lab.webs.changing").ChangingWeb
+ChangingWeb = pytest.importorskip("webs.changing").ChangingWeb
 
 WORDS = " ".join(f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(200))
 URL = "http://a.test/"

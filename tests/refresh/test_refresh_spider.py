@@ -7,10 +7,16 @@ import subprocess
 from time import monotonic, sleep
 
 import pytest
-from conftest import running
+from conftest import PROJECT, running
 
 QUICK = ("-s", "DOWNLOAD_DELAY=0", "-s", "LOG_LEVEL=INFO", "-a", "min_age=0")
 TEXT = " ".join(f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(120))
+SMALL = """
+from webs.changing import ChangingWeb
+
+def web(topic, *, seed):
+    return ChangingWeb(30, seed=seed, day=0.2)
+"""
 OTHER = " ".join(reversed(TEXT.split()))
 
 
@@ -149,14 +155,17 @@ def test_killed_refresh_loses_nothing(pages, scrapy, collection, tmp_path):
     assert len(pages.fetched()) <= 60
 
 
-def test_changing_web_without_a_network(scrapy, tres, tmp_path):
+def test_changing_web_without_a_network(scrapy, tmp_path, monkeypatch):
+    changing = pytest.importorskip("webs.changing")
     path = tmp_path / "pages.jsonl"
-    web = ("--pages", "30", "--seed", "1")
-    assert tres("web", "changing", *web, "--collection", path).returncode == 0
+    rows = changing.initial(changing.ChangingWeb(30, seed=1))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "small.py").write_text(SMALL)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{PROJECT / 'benchmarks'}")
     done = scrapy(
         *("crawl", "refresh", "-a", f"collection={path}", *QUICK, "-a", "budget=60"),
         *("-a", "horizon=6s", "-a", "retry=1"),
-        *("-a", "web=changing", "-a", "web_pages=30", "-a", "web_seed=1", "-a", "web_day=0.2"),
+        *("-a", "web=small:web", "-a", "web_seed=1"),
     )
     assert done.returncode == 0, done.stderr
     found = items(path)

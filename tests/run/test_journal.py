@@ -1,6 +1,7 @@
 """An interrupted crawl that is recovered from its journal continues as before."""
 
 import sqlite3
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from shutil import copytree
@@ -37,6 +38,9 @@ from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import items, marks, recover
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError
+
+with suppress(ImportError):  # it names more policies
+    import rivals  # noqa: F401
 
 RESUMABLE = [each for each in ("tres", "tree_random", "random") if each in POLICIES]
 SETUP = PolicyInputs(

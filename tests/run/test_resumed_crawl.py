@@ -215,13 +215,19 @@ def test_unwritable_items_come_later(crawl, tmp_path):
     assert items_of(tmp_path) == all_soups()
 
 
+@pytest.fixture
+def rivals(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT / "benchmarks"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (("-a", "topic=sports"), "a crawl with topic 'food', not 'sports'"),
-        (("-a", "policy=random"), "a crawl with policy 'tres', not 'random'"),
+        (("-a", "policy=rivals:RANDOM"), "a crawl with policy 'tres', not 'rivals:RANDOM'"),
     ],
 )
+@pytest.mark.usefixtures("rivals")
 def test_different_crawl_is_refused(crawl, two_pages, tmp_path, arguments, reason):
     copytree(two_pages, tmp_path / "job")
     process = crawl(*arguments, "-s", "LOG_ENABLED=False")
@@ -230,10 +236,11 @@ def test_different_crawl_is_refused(crawl, two_pages, tmp_path, arguments, reaso
     assert process.stderr.count("\n") == 1
 
 
+@pytest.mark.usefixtures("rivals")
 def test_unresumable_policy_says_so(crawl, tmp_path):
-    process = crawl("-a", "policy=breadth_first", "-s", "LOG_ENABLED=False")
+    process = crawl("-a", "policy=rivals:BREADTH_FIRST", "-s", "LOG_ENABLED=False")
     assert process.returncode == 1
-    assert "the policy 'breadth_first' cannot be resumed" in process.stderr
+    assert "the policy 'rivals:BREADTH_FIRST' cannot be resumed" in process.stderr
     assert process.stderr.count("\n") == 1
     assert not (tmp_path / "job").exists()
 

@@ -339,7 +339,6 @@ def test_chosen_fields_reach_every_output(crawl, tmp_path, pages):
         (["-a", f"known={PROJECT}/pyproject.toml"], "line 1 must be a URL or host"),
         (["-a", "web=corpus", "-a", "web_data=README.md"], "line 1 is not a document"),
         (["-a", "web=recorded", "-a", "web_data=nowhere"], "no WARC file at 'nowhere'"),
-        (["-a", "policy=oracle"], "it needs the labels of an offline web"),
         (["-s", "DOWNLOAD_TIMEOUT=x"], "DOWNLOAD_TIMEOUT 'x': must be a number"),
         (["-s", "LOG_LEVEL=loud"], "LOG_LEVEL 'loud': must be one of CRITICAL"),
     ],
@@ -401,12 +400,13 @@ def test_ctrl_c_once_saves_and_reports(tmp_path):
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        ("oracle", "it needs the labels of an offline web: add -a web=synthetic"),
+        ("rivals:ORACLE", "it needs the labels of an offline web: add -a web=synthetic"),
         ("nowhere:ACHE", "No module named 'nowhere'"),
         ("string:digits", "is a str, must be a Kind"),
     ],
 )
-def test_incomplete_policy_is_one_line(crawl, policy, reason):
+def test_incomplete_policy_is_one_line(crawl, monkeypatch, policy, reason):
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT / "benchmarks"))
     process, items = crawl(
         *("-a", f"policy={policy}", "-a", "seed=http://a.test/", "-s", "LOG_ENABLED=False")
     )

@@ -3,7 +3,7 @@ import pytest
 from tres_scrapy.lab.webs import deep
 from tres_scrapy.surface.result_page import ResultReader
 
-webs = pytest.importorskip("tres_scrapy.lab.webs.deep")
+webs = pytest.importorskip("webs.deep")
 SITES, DeepWeb = webs.SITES, webs.DeepWeb
 
 SEARCH = "http://a.test/find?q="

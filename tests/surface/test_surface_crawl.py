@@ -3,8 +3,16 @@
 import re
 
 import pytest
+from conftest import PROJECT
 from fpdf import FPDF
 from soup import lines_of
+
+WEB = "web=webs.deep:DeepWeb"  # of benchmarks/
+
+
+@pytest.fixture(autouse=True)
+def benchmarks_are_found(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT / "benchmarks"))
 
 
 def surface(scrapy, *arguments, **options):
@@ -17,7 +25,7 @@ def test_found_records_join_frontier(scrapy, tmp_path):
     output, log = tmp_path / "pages.jsonl", tmp_path / "web.jsonl"
     process = surface(
         scrapy,
-        *("-a", "web=deep", "-a", "pages=30", "-a", "surface_queries=4", "-a", f"output={output}"),
+        *("-a", WEB, "-a", "pages=30", "-a", "surface_queries=4", "-a", f"output={output}"),
         *("-a", f"web_log={log}"),
         timeout=600,
     )
@@ -40,7 +48,7 @@ def test_links_of_records_alone_are_listed(scrapy, tmp_path):
     records, log = tmp_path / "records.jsonl", tmp_path / "web.jsonl"
     process = surface(
         scrapy,
-        *("-a", "web=deep", "-a", "surface_follow=0", "-a", "surface_queries=6"),
+        *("-a", WEB, "-a", "surface_follow=0", "-a", "surface_queries=6"),
         *("-a", f"web_log={log}", "-a", f"output={tmp_path / 'pages.jsonl'}", "-O", records),
         *("-a", "seed=http://archive.test/,http://registry.test/,http://vault.test/"),
         timeout=600,

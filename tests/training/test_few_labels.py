@@ -31,7 +31,7 @@ def test_twenty_documents_make_a_pack(tmp_path):
     pack = Pack.load(tmp_path / "soup")
     page = read_page(FOOD.format("leekz") * 2, "http://new.test/")
     assert pack.judge([page])[0].probability >= pack.threshold
-    assert trained.recall.share == 1
+    assert trained.recall.value == 1
     assert trained.recall.low < 0.75
     assert "(72 to 100 %)" in str(trained)
 

@@ -11,7 +11,6 @@ from tres_scrapy.surface.settings import SurfaceOptions
 EXAMPLES: Final = """\
 Examples:
   tres surface food https://example.org/search --surface-queries 50
-  tres surface food --web deep --pages 300                             needs no network
 """
 
 command = SpiderCommand(

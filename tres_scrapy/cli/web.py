@@ -10,10 +10,10 @@ from typing import Final
 import click
 
 from tres_scrapy.cli.command import Command, option, refuse
-from tres_scrapy.lab.webs.changing import DAY, ChangingWeb
+from tres_scrapy.config.offline import KINDS
 from tres_scrapy.lab.webs.excerpt import write_collection
 from tres_scrapy.lab.webs.fault import FaultSchedule
-from tres_scrapy.lab.webs.server import DATA, FAULTS, KINDS, LABELS, open_web, serve
+from tres_scrapy.lab.webs.server import DATA, FAULTS, LABELS, open_web, serve
 from tres_scrapy.lab.webs.vocabulary import topics
 from tres_scrapy.lab.webs.web import Web
 from tres_scrapy.url.message import TresError, plainly
@@ -38,7 +38,7 @@ Examples:
     "--topic",
     metavar="TOPIC",
     default="food",
-    help="topic of the relevant pages (default: food); the synthetic and the deep web know "
+    help="topic of the relevant pages (default: food); the synthetic web knows "
     f"{', '.join(topics())}",
 )
 @option(
@@ -56,23 +56,14 @@ Examples:
     type=click.IntRange(1),
     metavar="N",
     default=2_000,
-    help="pages of the changing web, or that --collection takes of the synthetic web "
-    "(default: 2000)",
-)
-@option(
-    "--day",
-    type=float,
-    metavar="SECONDS",
-    default=DAY,
-    help="seconds per day of the changing web",
+    help="pages that --collection takes (default: 2000)",
 )
 @option(
     "--collection",
     type=Path,
     metavar="FILE",
-    help="write the pages of the changing web, or some of the synthetic web, to FILE as JSON "
-    "lines, and exit. Those of the synthetic web have categories (the topic) and links: tres train "
-    "and the web `corpus` read them",
+    help="write some pages of the synthetic web to FILE as JSON lines, and exit; tres train and "
+    "the web `corpus` read them",
 )
 @option("--log", metavar="FILE", type=Path, help="file to write one JSON line per fetch to")
 @option("--json", "as_json", is_flag=True, help="print JSON lines, for programs")
@@ -86,7 +77,6 @@ def command(
     data: Path | None,
     labels: Path | None,
     pages: int,
-    day: float,
     collection: Path | None,
     log: Path | None,
     as_json: bool,
@@ -95,7 +85,7 @@ def command(
     if len(kind) != 1:
         refuse(f"one web ({', '.join(KINDS)})", kind)
     try:
-        web = open_web(kind[0], topic, seed, data, labels, pages=pages, day=day)
+        web = open_web(kind[0], topic, seed, data, labels)
         if collection is not None:
             print(write_collection(web, topic, collection, pages))
             return
@@ -119,7 +109,4 @@ def _explain(web: Web, port: int, topic: str) -> None:
         print(note)
     print(f"{web.name} is served on port {port}; Ctrl-C stops it and prints the counts. Try")
     print(f"    {proxy} curl {web.seeds[0]}")
-    if isinstance(web, ChangingWeb):
-        print(f"    {proxy} tres refresh FILE", flush=True)
-        return
     print(f"    {proxy} tres crawl {topic} {web.seeds[0]} --pages 50", flush=True)

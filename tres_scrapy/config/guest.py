@@ -18,7 +18,6 @@ OFFERS: Final[dict[str, tuple[str, ...]]] = {
     "shard_crawl": ("tres_scrapy.cluster.shard_crawl:make_shard_crawl",),
     "shard_journal": ("tres_scrapy.cluster.shard_journal:ShardJournal",),
     "records": ("tres_scrapy.cluster.joining:join_shards",),
-    "policies": ("tres_scrapy.lab.policies:POLICIES",),
     "webs": ("tres_scrapy.lab.webs.web_process:WebProcess",),
 }
 

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from tres_scrapy.config.declaration import Group, setting
-from tres_scrapy.config.parser import number, one_of, proxy_url, whole
+from tres_scrapy.config.parser import callable_name, one_of, proxy_url, whole
+
+KINDS: Final = ("synthetic", "corpus", "recorded")
+
+
+def web_kind(text: str) -> str:
+    """Accept synthetic, corpus, recorded or package.module:NAME."""
+    return callable_name(text) if ":" in text else one_of(*KINDS, "package.module:NAME")(text)
 
 
 @dataclass(frozen=True)
@@ -14,16 +22,17 @@ class WebOptions:
     """The offline web; without a `kind`, the crawl uses the real web."""
 
     kind: str | None = setting(
-        one_of("synthetic", "corpus", "recorded", "deep", "changing"),
+        web_kind,
         None,
-        "offline web to start and crawl; unset: the real web",
+        "offline web to start and crawl; unset: the real web; `package.module:NAME` is a web of "
+        "your own, made from a topic and a seed",
         name="web",
         group=Group.EVERYDAY,
     )
     seed: int = setting(
         whole(0, 2**31 - 1),
         0,
-        "seed of the synthetic web: another seed, another web",
+        "seed of the synthetic web, or of your own: another seed, another web",
         name="web_seed",
     )
     data: Path | None = setting(
@@ -37,15 +46,6 @@ class WebOptions:
         None,
         "file of the recorded web's relevant pages: URLs, or JSON lines of another crawl",
         name="web_labels",
-    )
-    pages: int = setting(
-        whole(1, 10**6), 2_000, "number of pages of the changing web", name="web_pages"
-    )
-    day: float = setting(
-        number(1e-3, 1e9),
-        86_400.0,
-        "length of a day of the changing web, in seconds",
-        name="web_day",
     )
     proxy: str | None = setting(
         proxy_url,

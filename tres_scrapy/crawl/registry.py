@@ -1,4 +1,4 @@
-"""The policies by name: TRES, those that guests offer, and those of other modules."""
+"""The policies by name: TRES, and those of other modules."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ from tres_scrapy.agent.policy import Policy
 from tres_scrapy.agent.policy_inputs import Kind, PolicyInputs
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.guest import offered
 from tres_scrapy.config.parser import one_of
 from tres_scrapy.config.typed import named
 from tres_scrapy.frontier.store import SampleStore
 
-POLICIES: Final[dict[str, Kind]] = {
-    "tres": Kind(TresPolicy, reads_cues=True),
-    **{name: kind for more in offered("policies") for name, kind in more.items()},
-}
+POLICIES: Final = {"tres": Kind(TresPolicy, reads_cues=True)}
 
 
 def kind_of(name: str) -> Kind:

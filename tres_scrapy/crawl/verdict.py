@@ -19,7 +19,6 @@ A topic that learns describes waiting links again with the pages that it judges:
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Final
 
 import numpy as np
@@ -95,17 +94,6 @@ class Verdicts:
             return False, NOTHING
         known = self._memory.note(mark, site)
         return not self._texts.add(mark), known
-
-
-def foreign_pages(counts: Counter[str]) -> Counter[str]:
-    """Return the number of pages in unsupported languages, by language."""
-    return Counter(
-        {
-            name.removeprefix(FOREIGN): count
-            for name, count in counts.items()
-            if name.startswith(FOREIGN)
-        }
-    )
 
 
 DESCRIBED_SAMPLES: Final = 1_000  # samples that are described again after a change

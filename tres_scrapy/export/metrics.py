@@ -34,7 +34,7 @@ from tres_scrapy.export.archive import Archive
 from tres_scrapy.extensions.progress import state_of
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.live.state import FAILURES, CrawlState
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import below, plainly
 
 INTERVAL: Final = 1.0  # seconds between states
 BETWEEN_FILES: Final = 15  # states between two writes of the file
@@ -106,11 +106,7 @@ class CrawlCollector(Collector):
         for metric in METRICS:
             if metric.figure in figures:
                 yield _family(metric, [], {(): figures[metric.figure]})
-        kinds = {
-            (name.removeprefix(FAILURES),): value
-            for name, value in figures.items()
-            if name.startswith(FAILURES)
-        }
+        kinds = {(kind,): value for kind, value in below(figures, FAILURES).items()}
         yield _family(FAILED, ["kind"], kinds)
         if self._lag is not None:
             yield _family(LAG, [], {(): self._lag()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -17,10 +18,10 @@ from tres_scrapy.crawl.crawl import LINKS_REFUSED, POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import DEAD_LINKS, JUDGE_ERROR, ROBOTS
 from tres_scrapy.crawl.host import Health
 from tres_scrapy.crawl.outlook import Outlook
-from tres_scrapy.crawl.verdict import foreign_pages
-from tres_scrapy.frontier.admission import AT_MAX, FAILED, RESTED, refused_links
+from tres_scrapy.crawl.verdict import FOREIGN
+from tres_scrapy.frontier.admission import AT_MAX, FAILED, OUT_OF_SCOPE, RESTED
 from tres_scrapy.page.kind import SCRIPTS
-from tres_scrapy.url.message import plural
+from tres_scrapy.url.message import below, plural
 
 PAGE_LIMIT: Final = "page_limit"
 FRONTIER_EXHAUSTED: Final = "frontier_exhausted"
@@ -105,7 +106,7 @@ class Ending:
             logger.info("Stopped after %s: %s", self._pages(), rest)
         elif reason == FRONTIER_EXHAUSTED or (reason == FINISHED and self._crawl.pages):
             logger.info("Ran out of links after %s. %s", self._pages(), self.left())
-        if refused := refused_links(self._crawl.counts):
+        if refused := Counter(below(self._crawl.counts, OUT_OF_SCOPE)):
             rules = ", ".join(f"{rule} {count}" for rule, count in refused.most_common())
             logger.info("Refused by the scope, by rule: %s", rules)
         if reserved := self.reserved():
@@ -123,7 +124,7 @@ class Ending:
             )
         if given_up := self.given_up():
             logger.warning("Given up, to be tried once more when resumed: %s", given_up)
-        if foreign := foreign_pages(self._crawl.counts):
+        if foreign := Counter(below(self._crawl.counts, FOREIGN)):
             most = ", ".join(f"{name} {count}" for name, count in foreign.most_common(5))
             logger.info(
                 "Pages in a language that the pack does not support: %d (%s). Their verdicts "
@@ -149,9 +150,8 @@ class Ending:
 
     def reserved(self) -> str:
         """Return how many relevant pages are kept out of the output, by the use they reserve."""
-        counts = self._crawl.counts
-        found = {name: count for name, count in counts.items() if name.startswith(RESERVED)}
-        return ", ".join(f"{name.removeprefix(RESERVED)} {found[name]:,}" for name in sorted(found))
+        found = below(self._crawl.counts, RESERVED)
+        return ", ".join(f"{use} {found[use]:,}" for use in sorted(found))
 
     def _pages(self) -> str:
         return f"{self._crawl.pages} {plural(self._crawl.pages, 'page')}"
@@ -164,9 +164,7 @@ class Ending:
         return ", ".join(named) + (f" and {more:,} more" if more else "")
 
     def _kinds(self) -> str:
-        postponed = [
-            name.removeprefix(POSTPONED) for name in self._crawl.counts if POSTPONED in name
-        ]
+        postponed = below(self._crawl.counts, POSTPONED)
         return ", ".join([*self._crawl.failures, *postponed]) or "none could be requested"
 
 

@@ -79,8 +79,7 @@ class Job:
         config = Config.of(crawler.settings)
         if not crawl.policy.is_resumable:
             raise ConfigError(
-                f"JOBDIR: the policy {config.policy!r} cannot be resumed: unset JOBDIR, or use "
-                "tres, tree_random or random"
+                f"JOBDIR: the policy {config.policy!r} cannot be resumed: unset JOBDIR, or use tres"
             )
         assert crawler.spider is not None
         directory = Path(crawler.settings["JOBDIR"])

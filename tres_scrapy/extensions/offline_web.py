@@ -73,7 +73,7 @@ class OfflineWeb:
         config = Config.of(crawler.settings)
         if config.web.kind is None:
             raise NotConfigured
-        if config.web.kind != "changing" and config.words.file is None:
+        if config.topics and config.words.file is None:
             require_packs(config)
         web = cls(crawler, config)
         crawler.signals.connect(web.spider_closed, signal=signals.spider_closed)

@@ -30,7 +30,7 @@ from tres_scrapy.report.record_path import record_path
 from tres_scrapy.report.share import sentence
 from tres_scrapy.run.run_file import FINAL, HealthPoint, RecordError
 from tres_scrapy.run.writer import Writer, resident_memory
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import below, plainly
 
 EVERY: Final = 1.0  # seconds between two transactions
 HEALTH: Final = 10.0  # least seconds between two notes of memory and answers,
@@ -152,11 +152,7 @@ class Recorder:
         self._note_health(None)  # the other processes have ended
         if self._writer is None:  # that has failed
             return
-        labels = {
-            name.removeprefix(WEB): value
-            for name, value in self._stats.get_stats().items()
-            if name.startswith(WEB)
-        }
+        labels = below(self._stats.get_stats(), WEB)
         facts = self._facts | ({"labels": json.dumps(labels)} if labels.get("pages") else {})
         facts |= self._final
         end = self._writer.close if self._job is None else self._writer.finish

@@ -22,6 +22,7 @@ from tres_scrapy.downloader.engine import wake
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import Scope
+from tres_scrapy.frontier.host import origin_of
 from tres_scrapy.page.sitemap import INDEX
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.url.canonical import canonicalise, domain_of
@@ -83,7 +84,7 @@ class Sitemaps:
         own = domain_of(request.url)
         found = [url for url in named if url is not None and domain_of(url) == own]
         if found:
-            self._named[_origin(request.url)] = found[:FILES]
+            self._named[origin_of(request.url)] = found[:FILES]
             if len(self._named) > NAMED:
                 del self._named[next(iter(self._named))]
 
@@ -92,7 +93,7 @@ class Sitemaps:
         if booking.judged is None or not booking.relevant:
             return
         page, crawl, row = booking.judged.page, self._session.crawl, booking.experience.row
-        origin, domain = _origin(page.url), crawl.store["domain"][row]
+        origin, domain = origin_of(page.url), crawl.store["domain"][row]
         at_max = crawl.store.ledger.exhausted(np.array([domain]))[0]
         if origin in self._asked or self._hosts[domain] == HOSTS or at_max:
             return
@@ -168,8 +169,3 @@ def _may_ask(scope: Scope | None, url: str) -> bool:
 
 def _host(url: str) -> str:
     return urlsplit(url).hostname or ""
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"

@@ -96,7 +96,6 @@ def _cleaned(value: Any, forgotten: Forgotten) -> Any:
 
 FORGETTERS: Final[dict[str, Callable[[Path, Forgotten], int]]] = {
     ".jsonl": forget_lines,
-    ".rejudged.jsonl": forget_lines,
     ".csv": forget_table,
     "-domains.csv": forget_table,
     ".warc.gz": forget_records,

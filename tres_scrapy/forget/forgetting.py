@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from tres_scrapy.forget.file import FORGETTERS, forget_records
+from tres_scrapy.forget.file import FORGETTERS
 from tres_scrapy.forget.scrub import plan, scrub
 from tres_scrapy.report.crawl_report import write_report
 from tres_scrapy.report.record import Record
@@ -108,10 +108,6 @@ def _files(database: Database, forgotten: Forgotten) -> Iterator[str]:
         path = output.parent / f"{stem}{ending}"
         if path.is_file():
             yield f"{path}: {forgetter(path, forgotten)} taken out"
-    query = "SELECT value FROM setting WHERE name = 'TRES_WARC_FILE'"
-    for (value,) in database.execute(query).fetchall():
-        if value and Path(value).is_file():
-            yield f"{value}: {forget_records(Path(value), forgotten)} taken out"
 
 
 def _topic(run: Path, forgotten: Forgotten) -> Iterator[str]:

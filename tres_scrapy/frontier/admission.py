@@ -230,17 +230,6 @@ def directory_of(url: str) -> str:
     return f"{host}/{_DIGITS.sub('0', path.rpartition('/')[0])}/".replace("//", "/")
 
 
-def refused_links(counts: Counter[str]) -> Counter[str]:
-    """Return the number of refused links by rule, from the counts of a crawl."""
-    return Counter(
-        {
-            name.removeprefix(OUT_OF_SCOPE): count
-            for name, count in counts.items()
-            if name.startswith(OUT_OF_SCOPE)
-        }
-    )
-
-
 def _compiled(patterns: Iterable[str]) -> list[re.Pattern[str]]:
     return [re.compile(pattern) for pattern in patterns]
 

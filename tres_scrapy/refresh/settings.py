@@ -20,8 +20,6 @@ SHARED = (
     "random_seed",
     "web",
     "web_seed",
-    "web_pages",
-    "web_day",
     "web_log",
 )
 

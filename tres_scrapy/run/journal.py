@@ -19,7 +19,7 @@ from tres_scrapy.run.job_file import open_database, reading
 from tres_scrapy.run.page_row import INSERT, guest_rows, page_row, remark_of, rivals_row
 from tres_scrapy.run.run_file import mark_of, packed
 from tres_scrapy.topic.pack import Judged
-from tres_scrapy.url.message import TresError
+from tres_scrapy.url.message import TresError, below
 
 
 class Written(NamedTuple):
@@ -196,7 +196,7 @@ class Journal:
     def noted_after(self, start: str) -> dict[str, str]:
         """Return the saved values whose names begin with `start`, by the rest of their names."""
         found = self.database.execute("SELECT name, value FROM meta ORDER BY name")
-        return {name.removeprefix(start): value for name, value in found if name.startswith(start)}
+        return below(dict(found), start)
 
     def keep(self, row: int, request: str) -> None:
         """Keep the spider's own request of a row, to save it in the next transaction."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.share import Holder, Shares
-from tres_scrapy.frontier.admission import refused_links
+from tres_scrapy.frontier.admission import OUT_OF_SCOPE
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.page_row import link_learner_of
@@ -30,6 +30,7 @@ from tres_scrapy.run.snapshot import (
     strongest,
     tree_of,
 )
+from tres_scrapy.url.message import below
 
 RIVALS_KEPT: Final = 10_000  # last pages whose rivals are kept
 CURVE: Final = 200  # a new point of the curve after another 1/200 of the pages
@@ -103,7 +104,7 @@ class Writer:
                 self._write_point(cursor, steps, time)
             if last or time >= self._next_snapshot:
                 self._write_snapshots(cursor, steps, time)
-            refused = json.dumps(refused_links(self._crawl.counts))
+            refused = json.dumps(below(self._crawl.counts, OUT_OF_SCOPE))
             self._write_meta(cursor, written=f"{time:.3f}", refused=refused)
         self.journal.commit()
         self._written = steps

@@ -22,7 +22,6 @@ from scrapy.http import Response
 from scrapy.robotstxt import RobotParser
 from scrapy.settings import Settings
 from scrapy.spidermiddlewares.httperror import HttpError
-from scrapy.utils.httpobj import urlparse_cached
 from twisted.python.failure import Failure
 
 from tres_scrapy.config.config import Config
@@ -32,6 +31,7 @@ from tres_scrapy.crawl.failure import ROBOTS
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.topic_source import task_of
+from tres_scrapy.frontier.host import origin_of
 from tres_scrapy.middlewares.reward import source_of
 from tres_scrapy.page.kind import WALLS
 from tres_scrapy.page.robots import EVERYONE, product_token
@@ -90,7 +90,7 @@ class SeedSpider(Spider):
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
         """Note the Crawl-delay of a host."""
-        self._delays[_origin(request)] = robotparser.crawl_delay(EVERYONE) or 0.0
+        self._delays[origin_of(request.url)] = robotparser.crawl_delay(EVERYONE) or 0.0
 
     async def parse(self, response: Response, seed: str = "", **kwargs: Any) -> AsyncIterator[Any]:
         rating = self.ratings[seed]
@@ -191,18 +191,13 @@ class SeedSpider(Spider):
 
     def _note_rules(self, rating: SeedRating, message: Request | Response) -> None:
         """Note what the robots.txt of a host says, if it could be read."""
-        delay = self._delays.get(_origin(message))
+        delay = self._delays.get(origin_of(message.url))
         rating.robots = "" if delay is None else ALLOWED
         rating.delay = delay or None
 
 
 def _progress(line: str) -> None:
     print(printable(line), file=sys.stderr, flush=True)
-
-
-def _origin(message: Request | Response) -> str:
-    url = urlparse_cached(message)
-    return f"{url.scheme}://{url.netloc}"
 
 
 def rate_seeds(config: Config, settings: Settings, most: int) -> SeedSpider:

@@ -15,9 +15,10 @@ import numpy as np
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword_topic import THRESHOLD, KeywordTopic, PageWords
 from tres_scrapy.topic.pack_file import write_pack
+from tres_scrapy.topic.threshold import Share
 from tres_scrapy.topic.topic_folder import topic_facts
 from tres_scrapy.topic.topic_learner import NEAR
-from tres_scrapy.training.validation import Interval, interval, reporter
+from tres_scrapy.training.validation import interval, reporter
 from tres_scrapy.url.message import TresError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class FewTrained(NamedTuple):
     pages: int
 
     @property
-    def precision(self) -> Interval | None:
+    def precision(self) -> Share | None:
         """The share of relevant ones among documents called relevant, None without any."""
         called = self.probability >= THRESHOLD
         if not called.any():
@@ -52,7 +53,7 @@ class FewTrained(NamedTuple):
         return interval(int((called & self.true).sum()), int(called.sum()))
 
     @property
-    def recall(self) -> Interval:
+    def recall(self) -> Share:
         """The share of relevant documents that are called relevant."""
         found = int((self.true & (self.probability >= THRESHOLD)).sum())
         return interval(found, int(self.true.sum()))
@@ -66,8 +67,8 @@ class FewTrained(NamedTuple):
         if self.precision is None:
             lines.append("  it calls no document relevant")
         else:
-            lines.append(f"  of the documents it calls relevant, {_percent(self.precision)} are")
-        lines.append(f"  of the relevant documents, it finds {_percent(self.recall)}")
+            lines.append(f"  of the documents it calls relevant, {self.precision} are")
+        lines.append(f"  of the relevant documents, it finds {self.recall}")
         return "\n".join([*lines, self.verdict])
 
     @property
@@ -174,8 +175,3 @@ def _fit(
         [*(labelled[row] for row in rows), *pages],
         {labelled[row].url: bool(true[row]) for row in rows},
     )
-
-
-def _percent(share: Interval) -> str:
-    low, middle, high = (round(100 * value) for value in share)
-    return f"{middle} % ({low} to {high} %)"

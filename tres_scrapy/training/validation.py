@@ -24,6 +24,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from tqdm import tqdm
 
 from tres_scrapy.topic.classifier import LINEAR_KINDS, Calibration, sigmoid
+from tres_scrapy.topic.threshold import Share
 from tres_scrapy.training.sample import FOLDS, STRIPES, lead
 from tres_scrapy.url.message import TresError
 
@@ -52,14 +53,6 @@ class Score(NamedTuple):
     pr_auc: float
 
 
-class Interval(NamedTuple):
-    """A share and the ends of its 95 % confidence interval."""
-
-    low: float
-    share: float
-    high: float
-
-
 def score(true: NDArray[np.bool_], probability: NDArray[np.float64], threshold: float) -> Score:
     """Score P(relevant) >= threshold against labels; undefined ratios are 0."""
     called = probability >= threshold
@@ -75,10 +68,10 @@ def score(true: NDArray[np.bool_], probability: NDArray[np.float64], threshold: 
     )
 
 
-def interval(found: int, count: int) -> Interval:
-    """Return the share `found / count` and its Wilson interval."""
+def interval(found: int, count: int) -> Share:
+    """Return the share `found / count` with its Wilson interval of 95 %."""
     ends = binomtest(found, count).proportion_ci(method="wilson")
-    return Interval(float(ends.low), found / count, float(ends.high))
+    return Share(float(ends.low), found / count, float(ends.high))
 
 
 class Threshold(NamedTuple):

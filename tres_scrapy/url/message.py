@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+Value = TypeVar("Value")
 
 LONGEST_REASON: Final = 200
 MEANING: Final[dict[type[OSError], str]] = {  # of an error of the operating system
@@ -52,6 +55,11 @@ def plural(count: float, noun: str) -> str:
     """Return a noun in the singular for a count of 1, else in the plural."""
     *before, last = noun.rpartition(" ")
     return noun if count == 1 else "".join([*before, IRREGULAR.get(last, f"{last}s")])
+
+
+def below(values: Mapping[str, Value], prefix: str) -> dict[str, Value]:
+    """Return the values whose names begin with a prefix, by the rest of their names."""
+    return {name[len(prefix) :]: each for name, each in values.items() if name.startswith(prefix)}
 
 
 def without_credentials(text: str) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from judged import judged
 from rivals import RIVALS
 from rivals.graph import Graph
-from rivals.inputs import GraphInputs, KeywordInputs
+from rivals.inputs import GraphInputs, KeywordInputs, RivalInputs
 
 from tres_scrapy.agent.policy import Experience
 from tres_scrapy.config.learning import LearningOptions
@@ -22,7 +22,6 @@ from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.policies.inputs import RivalInputs
 
 HOSTS, PAGES_OF_HOST = 8, 8
 URLS = [f"http://h{host}.test/{number}" for host in range(HOSTS) for number in range(PAGES_OF_HOST)]

@@ -1,6 +1,7 @@
 """The record and the report of a crawl by a policy that lacks a tree or Q."""
 
 import pytest
+import rivals  # noqa: F401 - it names the policies
 from recorded_run import crawl_of, record
 
 from tres_scrapy.report.crawl_chart import charts

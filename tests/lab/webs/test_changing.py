@@ -7,8 +7,8 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from webs.changing import VALIDATORS, ChangingWeb
 
-from tres_scrapy.lab.webs.changing import VALIDATORS, ChangingWeb
 from tres_scrapy.lab.webs.proxy import Proxy
 from tres_scrapy.lab.webs.web import Count
 

@@ -5,8 +5,8 @@ import re
 from urllib.parse import quote_plus
 
 import pytest
+from webs.deep import CAP, RECORDS, SITES, DeepWeb
 
-from tres_scrapy.lab.webs.deep import CAP, RECORDS, SITES, DeepWeb
 from tres_scrapy.lab.webs.proxy import Proxy
 from tres_scrapy.lab.webs.web import Count, FormWeb
 

@@ -76,7 +76,7 @@ def test_corpus_web_serves_an_excerpt(rows: list[Row], tmp_path: Path) -> None:
     ("arguments", "complaint"),
     [
         (("synthetic", "--topic", "tea"), "topic='tea' has no synthetic web; choose one of food"),
-        (("deep",), "--collection needs the web `synthetic` or `changing`"),
+        (("webs.deep:DeepWeb",), "--collection needs the web `synthetic`"),
     ],
 )
 def test_wrong_collection_is_refused(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Final, TypedDict
@@ -11,12 +11,10 @@ from typing import Final, TypedDict
 import numpy as np
 from tqdm import tqdm
 
-from tres_scrapy.lab.webs.changing import ChangingWeb
 from tres_scrapy.lab.webs.prose import PARAGRAPH
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.synthetic_page import PAGE, Traits
 from tres_scrapy.lab.webs.web import Web
-from tres_scrapy.page.text import read_page
 from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import whole_file
 
@@ -105,24 +103,13 @@ class Excerpt:
 def write_collection(web: Web, topic: str, path: Path, count: int) -> str:
     """Write pages of a web as JSON lines; return what was written.
 
-    Raise TresError if the web is neither synthetic nor changing.
+    Raise TresError if the web is not synthetic.
     """
-    rows: Iterable[Mapping[str, object]]
-    if isinstance(web, SyntheticWeb):
-        excerpt = Excerpt(web, count)
-        rows, total = excerpt.rows(), len(excerpt)
-        about = f" from {excerpt.hosts:,} hosts, {excerpt.relevant:,} of them on {topic}"
-    elif isinstance(web, ChangingWeb):
-        rows, total, about = _initial(web), len(web.shelf.urls), ""
-    else:
-        raise TresError("--collection needs the web `synthetic` or `changing`")
+    if not isinstance(web, SyntheticWeb):
+        raise TresError("--collection needs the web `synthetic`")
+    excerpt = Excerpt(web, count)
     with whole_file(path) as file:
-        for row in tqdm(rows, "writing", total, unit=" pages", disable=None):
+        for row in tqdm(excerpt.rows(), "writing", len(excerpt), unit=" pages", disable=None):
             file.write(f"{json.dumps(row, ensure_ascii=False)}\n".encode())
-    return f"{total:,} pages{about}, written to {path}"
-
-
-def _initial(web: ChangingWeb) -> Iterator[dict[str, object]]:
-    for number, url in enumerate(web.shelf.urls):
-        page = read_page(web.html(number, 0, number), url, language=False)
-        yield {"url": url, "title": page.title, "text": page.text}
+    about = f"from {excerpt.hosts:,} hosts, {excerpt.relevant:,} of them on {topic}"
+    return f"{len(excerpt):,} pages {about}, written to {path}"

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import signal
 import stat
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 
-from tres_scrapy.lab.webs.changing import DAY, ChangingWeb
+from tres_scrapy.config.offline import web_kind
 from tres_scrapy.lab.webs.corpus import CorpusWeb
-from tres_scrapy.lab.webs.deep import DeepWeb
 from tres_scrapy.lab.webs.fault import DEFAULT, OF_HOSTS, OF_REQUESTS, RULE, Faults
 from tres_scrapy.lab.webs.proxy import Proxy
 from tres_scrapy.lab.webs.recorded import RecordedWeb
@@ -22,7 +21,6 @@ from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.web import Count, Web
 from tres_scrapy.url.message import TresError
 
-KINDS = ("synthetic", "corpus", "recorded", "deep", "changing")
 DATA = "corpus web: a file of JSON lines, plain or .xz; recorded web: a WARC file or a folder"
 FAULTS = (
     f"faults to inject, by the random seed: {RULE}, or `default` for {DEFAULT}. SHARE of the hosts "
@@ -38,24 +36,21 @@ def open_web(
     seed: int,
     data: Path | None,
     labels: Path | None = None,
-    *,
-    pages: int = 2_000,
-    day: float = DAY,
 ) -> Web:
-    """Return a web by its kind; raise TresError or OSError if an argument is wrong.
+    """Return a web by its kind, or one of your own; raise TresError or OSError if that fails.
 
     `topic` is one topic or several, joined by "+".
     """
+    try:
+        web_kind(kind)
+        if ":" in kind:
+            module, _, name = kind.partition(":")
+            web: Web = getattr(import_module(module), name)(topic, seed=seed)
+            return web
+    except (AttributeError, ImportError, ValueError) as error:
+        raise TresError(f"web={kind!r}: {error}") from None
     if kind == "synthetic":
         return SyntheticWeb(topic, seed=seed)
-    if kind == "deep":
-        return DeepWeb(topic, seed=seed)
-    if kind == "changing":
-        if pages < 1 or not 0 < day < math.inf:
-            raise TresError(f"pages={pages!r} and day={day!r} must be above 0")
-        return ChangingWeb(pages, seed=seed, day=day)
-    if kind not in KINDS:
-        raise TresError(f"web={kind!r} must be one of {', '.join(KINDS)}")
     if data is None:
         what = "JSON lines of linked documents" if kind == "corpus" else "a WARC file or a folder"
         raise TresError(f"a {kind} web needs --data FILE, {what}")

@@ -76,10 +76,8 @@ def _arguments(web: WebOptions, topics: Sequence[str]) -> list[str]:
     command = [str(web.kind), "--port", "0"]
     if topics:
         command += ["--topic", "+".join(topics)]
-    if web.kind in {"synthetic", "deep", "changing"}:
+    if web.kind not in {"corpus", "recorded"}:
         command += ["--seed", str(web.seed)]
-    if web.kind == "changing":
-        command += ["--pages", str(web.pages), "--day", str(web.day)]
     files = {"--data": web.data, "--labels": web.labels, "--log": web.log}
     for option, path in files.items():
         command += [] if path is None else [option, str(path)]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rivals.inputs import RivalInputs
 from tres_scrapy.agent.policy import (
     NO_TEXT,
     Choice,
@@ -25,7 +26,6 @@ from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.sampling import LeafPool, random_state, representatives, restore_random
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
-from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.url.message import TresError
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from email.utils import formatdate, parsedate_to_datetime
 from html import escape
 from time import time
@@ -18,8 +19,10 @@ from numpy.typing import NDArray
 from tres_scrapy.lab.webs.noise import Hash, Ints, below, mix, unit
 from tres_scrapy.lab.webs.vocabulary import Vocabulary
 from tres_scrapy.lab.webs.web import HTML, TEXT, Answer, unknown_host
+from tres_scrapy.page.text import read_page
 
 DAY = 86_400.0
+PAGES = 200  # of the web that a crawl starts by its name
 ONE: Hash = np.zeros(1, np.uint64)
 SENTENCE = 12  # words
 FEWEST, MOST = 8, 30  # sentences of a page
@@ -43,7 +46,7 @@ class ChangingWeb:
 
     def __init__(
         self,
-        count: int = 2_000,
+        count: int = PAGES,
         *,
         seed: int = 0,
         day: float = DAY,
@@ -307,3 +310,20 @@ class Shelf:
         if self.index[page] and not self.flat[section // HOST_SECTIONS]:
             return f"{base}/"
         return f"{base}/{page}.html"
+
+
+def quick_days(topic: str, *, seed: int = 0) -> ChangingWeb:
+    """Return the web whose days last six seconds, for `-a web=webs.changing:quick_days`."""
+    return ChangingWeb(seed=seed, day=6.0)
+
+
+def initial(web: ChangingWeb) -> Iterator[dict[str, object]]:
+    """Yield the pages as a crawl would leave them at the start of the first day."""
+    for number, url in enumerate(web.shelf.urls):
+        page = read_page(web.html(number, 0, number), url, language=False)
+        yield {"url": url, "title": page.title, "text": page.text}
+
+
+if __name__ == "__main__":
+    for row in initial(quick_days("")):
+        print(json.dumps(row, ensure_ascii=False))
