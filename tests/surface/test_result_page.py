@@ -1,10 +1,9 @@
 import pytest
 
-from tres_scrapy.lab.webs import deep
 from tres_scrapy.surface.result_page import ResultReader
 
-webs = pytest.importorskip("webs.deep")
-SITES, DeepWeb = webs.SITES, webs.DeepWeb
+deep = pytest.importorskip("webs.deep")
+SITES, DeepWeb = deep.SITES, deep.DeepWeb
 
 SEARCH = "http://a.test/find?q="
 MENU = "<nav><a href='/'>Home</a><a href='/about'>About</a></nav>"
