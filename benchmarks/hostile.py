@@ -6,11 +6,10 @@
     python benchmarks/hostile.py stop [--states silent slow names many paused judge ending]
     python benchmarks/hostile.py traps [--kinds host subdomains domains expired earning]
         [--shares .004 .02 .16] [--texts pieces words chain names] [--topics food sports]
-        [--max none 10] [--pages 1000] [--delay 0] [--believing] [-s TRES_NAME=VALUE]
+        [--max none 10] [--pages 1000] [--believing] [-s TRES_NAME=VALUE]
 
 `traps`: a share of the pages of the synthetic web links to endless generated pages in the words of
-the topic. The crawl is simulated, with one request at a time; `--delay 16` lets a host rest for the
-next 16 requests, as a second does at 16 pages a second. Printed are the share of pages that
+the topic. The crawl is simulated, with one request at a time. Printed are the share of pages that
 the trap took, and the harvest rate by true labels. `--believing` crawls as if trust in sites and
 what their pages repeat did not count.
 
@@ -58,7 +57,6 @@ def main() -> None:
     traps.add_argument("--kinds", nargs="+", choices=KINDS + KNOWING, default=KINDS)
     traps.add_argument("--shares", nargs="+", type=float, default=[0.004, 0.02, 0.16])
     traps.add_argument("--texts", nargs="+", choices=TEXTS, default=TEXTS[:2])
-    traps.add_argument("--delay", type=int, default=0)
     traps.add_argument("--believing", action="store_true")
     traps.add_argument("--topics", nargs="+", default=["food", "sports"])
     traps.add_argument("--max", nargs="+", default=["none", "10"])
@@ -148,14 +146,14 @@ def compare_traps(options: argparse.Namespace) -> None:
         if share:
             world.web = TrappedWeb(world.web, kind, share, text=text)
             world.library = Library(world.web, world.pack, config.reading)
-        taken, harvest, judged = trapped(world, config, options.delay)
+        taken, harvest, judged = trapped(world, config)
         cells = f"{taken:.1%} | {harvest:.1%} | {judged:.1%}"
         print(f"| {topic} | {cap} | {kind} | {text} | {share:.1%} | {cells} |", flush=True)
 
 
-def trapped(world: World, config: Config, delay: int) -> tuple[float, float, float]:
+def trapped(world: World, config: Config) -> tuple[float, float, float]:
     """Return the share of pages that a trap took, the true harvest rate and the judge's."""
-    crawl = Simulation(world, config, delay=delay)
+    crawl = Simulation(world, config)
     crawl.run()
     taken = sum(map(is_trap, crawl.order)) / max(crawl.count.pages, 1)
     return taken, crawl.count.harvest, crawl.crawl.harvest_rate

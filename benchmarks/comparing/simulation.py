@@ -2,13 +2,11 @@
 
 It makes the same choices in the same order as `scrapy crawl tres` with CONCURRENT_REQUESTS=1.
 Rules of robots.txt and redirects are applied as Scrapy and the adapters do. A test compares the two
-for every policy. Retries are not simulated: they do not affect choices. A delay is a number of
-choices after which a host may be asked again: 16 of them are a second at 16 pages a second.
+for every policy. Retries and delays are not simulated: they do not affect choices.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from time import process_time
 from urllib.parse import urljoin, urlsplit
@@ -29,7 +27,6 @@ from tres_scrapy.crawl.failure import (
 )
 from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import Count
 from tres_scrapy.page.robots import EVERYONE, own_rules, product_token
@@ -78,13 +75,10 @@ class World:
 class Simulation:
     """One crawl of a world, which fetches as Scrapy and the adapters do.
 
-    The shards of a crawl share a `count`. A host rests for `delay` choices after a request.
+    The shards of a crawl share a `count`.
     """
 
-    def __init__(
-        self, world: World, config: Config, count: Count | None = None, delay: int = 0
-    ) -> None:
-        self._resting = deque[int]([-1] * delay, maxlen=delay)  # hosts, -1 for none
+    def __init__(self, world: World, config: Config, count: Count | None = None) -> None:
         self.count = Count() if count is None else count
         self.crawl = make_crawl(config, world.pack, world.web)
         self.order: list[str] = []  # the URLs in the order in which they were chosen
@@ -97,10 +91,10 @@ class Simulation:
         """Crawl until the last page or the last link."""
         start = process_time()
         self.crawl.add_seeds(self._world.seeds(self._config))
-        while (row := self._next()) is not None:
+        while (decision := self.crawl.next()) is not None:
             before = self.count.pages
-            self.order.append(self.crawl.store.url(row))
-            self.fetch(row)
+            self.order.append(self.crawl.store.url(decision.row))
+            self.fetch(decision.row)
             if self.count.pages > before and self.count.pages % STEP == 0:
                 progress(STEP)
         progress(self.count.pages % STEP)
@@ -115,19 +109,6 @@ class Simulation:
             round(process_time() - start, 1),
             self._found,
         )
-
-    def _next(self) -> int | None:
-        """Return the row to fetch, None at the end; let time pass while all hosts rest."""
-        for _ in range(len(self._resting) + 1):
-            busy = [host for host in self._resting if host >= 0]
-            decision = self.crawl.next(Availability(busy=busy))
-            self._resting.append(-1 if decision is None else self._host(decision.row))
-            if decision is not None:
-                return decision.row
-        return None
-
-    def _host(self, row: int) -> int:
-        return int(self.crawl.store["host"][row])
 
     def fetch(self, row: int) -> Booking:
         """Fetch the URL of a leased row, follow redirects, and book the outcome."""

@@ -4,7 +4,6 @@ import os
 import sys
 from dataclasses import replace
 from io import StringIO
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -175,14 +174,3 @@ def test_dead_links_do_not_end_crawl(tmp_path):
     assert simulation.run().pages == 40
     assert simulation.crawl.failures["http_404"] >= 3 * 40
     assert simulation.crawl.figures()["domains_given_up"] == 0
-
-
-def test_hosts_rest_after_a_request(worlds):
-    simulation = simulation_of(worlds, "best_first")
-    config = config_of("best_first")
-    rested = Simulation(worlds[require_pack(config)], config, delay=5)
-    for each, rests in ((simulation, False), (rested, True)):
-        assert each.run().pages == PAGES
-        hosts = [urlsplit(url).netloc for url in each.order]
-        again = [host in hosts[max(0, n - 5) : n] for n, host in enumerate(hosts)]
-        assert any(again) is not rests
