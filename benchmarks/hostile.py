@@ -6,12 +6,13 @@
     python benchmarks/hostile.py stop [--states silent slow names many paused judge ending]
     python benchmarks/hostile.py traps [--kinds host subdomains domains expired earning]
         [--shares .004 .02 .16] [--texts pieces words chain names] [--topics food sports]
-        [--max none 10] [--pages 1000] [--believing] [-s TRES_NAME=VALUE]
+        [--max none 10] [--pages 1000] [--delay 0] [--believing] [-s TRES_NAME=VALUE]
 
 `traps`: a share of the pages of the synthetic web links to endless generated pages in the words of
 the topic. The crawl is simulated, with one request at a time. Printed are the share of pages that
 the trap took, and the harvest rate by true labels. `--believing` crawls as if trust in sites and
-what their pages repeat did not count.
+what their pages repeat did not count. With `--delay SECONDS` the program itself crawls a served
+web, with Scrapy's 16 requests at a time and this delay between two requests to a host.
 
 `honest`: nothing is hostile. Printed are the relevant pages by the web's labels of crawls as they
 are and `--believing`, the difference in points, and what a report would have warned of, looked at
@@ -30,9 +31,14 @@ the end of the process, its exit status, and the items, none of which may be tor
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
+import sys
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
@@ -42,7 +48,7 @@ from hostility.attack import ATTACKS, STATES
 from hostility.honest import believe, generated, recorded
 from hostility.honest import crawl as crawl_honest
 from hostility.site import crawl
-from hostility.trap import KINDS, KNOWING, TEXTS, TrappedWeb, is_trap
+from hostility.trap import KINDS, KNOWING, TEXTS, TRAP, TrappedWeb, is_trap
 
 from tres_scrapy.config.config import Config
 
@@ -57,6 +63,7 @@ def main() -> None:
     traps.add_argument("--kinds", nargs="+", choices=KINDS + KNOWING, default=KINDS)
     traps.add_argument("--shares", nargs="+", type=float, default=[0.004, 0.02, 0.16])
     traps.add_argument("--texts", nargs="+", choices=TEXTS, default=TEXTS[:2])
+    traps.add_argument("--delay", type=float, default=0.0)
     traps.add_argument("--believing", action="store_true")
     traps.add_argument("--topics", nargs="+", default=["food", "sports"])
     traps.add_argument("--max", nargs="+", default=["none", "10"])
@@ -81,6 +88,8 @@ def main() -> None:
     stop.add_argument("--seconds", type=float, default=30)
     stop.set_defaults(run=compare_stops)
     options = parser.parse_args()
+    if options.run is compare_traps and options.delay and options.believing:
+        parser.error("--believing has no --delay")
     options.run(options)
 
 
@@ -141,22 +150,42 @@ def compare_traps(options: argparse.Namespace) -> None:
             "TRES_MAX_PER_DOMAIN": cap,
             "TRES_PAGES": options.pages,
         } | dict(each.split("=", 1) for each in options.settings)
-        config = Config.from_settings(settings)
-        world = World(config, user_agent="tres")
-        if share:
-            world.web = TrappedWeb(world.web, kind, share, text=text)
-            world.library = Library(world.web, world.pack, config.reading)
-        taken, harvest, judged = trapped(world, config)
+        crawled = served if options.delay else trapped
+        trap = (kind, text, share) if share else (KINDS[0], TEXTS[0], 0.0)
+        taken, harvest, judged = crawled(settings | {"DOWNLOAD_DELAY": options.delay}, *trap)
         cells = f"{taken:.1%} | {harvest:.1%} | {judged:.1%}"
         print(f"| {topic} | {cap} | {kind} | {text} | {share:.1%} | {cells} |", flush=True)
 
 
-def trapped(world: World, config: Config) -> tuple[float, float, float]:
+def trapped(settings: dict[str, Any], kind: str, text: str, share: float) -> tuple[float, ...]:
     """Return the share of pages that a trap took, the true harvest rate and the judge's."""
+    config = Config.from_settings(settings)
+    world = World(config, user_agent="tres")
+    world.web = TrappedWeb(world.web, kind, share, text=text)
+    world.library = Library(world.web, world.pack, config.reading)
     crawl = Simulation(world, config)
     crawl.run()
     taken = sum(map(is_trap, crawl.order)) / max(crawl.count.pages, 1)
     return taken, crawl.count.harvest, crawl.crawl.harvest_rate
+
+
+def served(settings: dict[str, Any], kind: str, text: str, share: float) -> tuple[float, ...]:
+    """Return the same of a crawl by the program itself; raise CalledProcessError if it fails."""
+    with TemporaryDirectory() as folder:
+        log, output = Path(folder, "web.jsonl"), Path(folder, "pages.jsonl")
+        own = {"TRES_WEB": "hostility.trap:served_trap", "TRES_WEB_LOG": log, "TRES_OUTPUT": output}
+        given = settings | own | {"TRES_RECORD": 0, "LOG_LEVEL": "ERROR"}
+        pairs = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
+        command = [sys.executable, "-m", "scrapy", "crawl", "tres", *pairs]
+        environment = os.environ | {TRAP: f"{kind} {text} {share}"}
+        environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
+        subprocess.run(command, cwd=ROOT, env=environment, check=True)  # noqa: S603 - our own
+        rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+        pages = [row for row in rows if row["kind"] in {"page", "trap"}]
+        found = len(output.read_text(encoding="utf-8").splitlines()) if output.exists() else 0
+        taken = sum(row["kind"] == "trap" for row in pages)
+        relevant = sum(row["relevant"] for row in pages)
+        return tuple(count / max(1, len(pages)) for count in (taken, relevant, found))
 
 
 if __name__ == "__main__":

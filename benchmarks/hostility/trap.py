@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,12 +13,14 @@ from random import Random
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
+from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.web import HTML, TEXT, Answer, Web
 
 KINDS: Final = ("host", "subdomains", "domains")
 KNOWING: Final = ("expired", "earning")  # attackers who know how the crawler trusts
 EXPIRED: Final = 40  # domains
 TEXTS: Final = ("pieces", "words", "chain", "names")
+TRAP: Final = "TRAP"  # variable of the environment: kind, text and share
 MARK: Final = "snare"  # in the name of each host of a trap
 LESSONS: Final = 30  # relevant pages that a trap learns its words from
 SEARCHED: Final = 600  # pages looked at for them, at most
@@ -147,3 +150,9 @@ class TrappedWeb:
 def is_trap(url: str) -> bool:
     """Return whether a URL is one of a trap."""
     return MARK in (urlsplit(url).hostname or "")
+
+
+def served_trap(topic: str, seed: int) -> TrappedWeb:
+    """Return the synthetic web with the trap that the environment names, for `web=`."""
+    kind, text, share = os.environ[TRAP].split()
+    return TrappedWeb(SyntheticWeb(topic, seed=seed), kind, float(share), text=text)
