@@ -79,7 +79,8 @@ def test_log_says_that_pages_are_judged_again(record, monkeypatch, caplog):
     LastVerdicts(record, view_of())
     count = len(pages_of(record))
     assert caplog.messages[0] == f"Judges {count} pages again by the last model"
-    assert caplog.messages[-1] == f"{count} of {count} pages are judged by the last model"
+    assert caplog.messages[1] == f"1 of {count} pages are judged by the last model"
+    assert caplog.messages[-1] == f"All {count} pages are judged by the last model"
 
 
 def test_output_follows_the_last_model(record, tmp_path):
@@ -89,13 +90,12 @@ def test_output_follows_the_last_model(record, tmp_path):
     verdicts = LastVerdicts(record, view_of(*good[1:], bad[0]))
     late = [late_item(record, bad[0], 0.75, ())]
     domains = len({ITEM.domain, late[0].domain})
-    assert settle(path, verdicts, late) == Settled(len(good), domains, 1, 1)
+    rows = [page.row for page in (*good[1:], bad[0])]
+    assert settle(path, verdicts, late) == Settled(rows, domains, 1, 1)
     lines = lines_of(path)
     assert [line["url"] for line in lines] == [*(page.url for page in good[1:]), bad[0].url]
     assert {line["probability"] for line in lines} == {0.75}
-    assert settle(path, verdicts, late) == Settled(
-        len(good), domains, 0, 0
-    )  # a second time, the same
+    assert settle(path, verdicts, late) == Settled(rows, domains, 0, 0)  # a second time, the same
     assert lines_of(path) == lines
 
 

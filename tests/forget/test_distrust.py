@@ -1,6 +1,7 @@
 """Sites that are taken out of what a run gives; their pages stay in its file."""
 
 import json
+import re
 import shutil
 from contextlib import closing
 
@@ -77,12 +78,30 @@ def test_report_shows_what_is_left(run):
         count = read.count()
         assert holder_of(read) is None
         assert sum(share.pages for share in shares(read, 1000)) == count["relevant"]
-        assert read.curve()[-1].pages == count["relevant"] == PAGES - count[DISTRUSTED]
+        left = PAGES - count[DISTRUSTED]
+        assert count["relevant"] == left
         page = render(read).replace(plotly_script(), "")
-        assert f"Taken out, as their sites are distrusted: {count[DISTRUSTED]}." in page
+        assert f"{left} of {left} pages, 100.0\N{NO-BREAK SPACE}%, are relevant" in page
+        out = f"{count[DISTRUSTED]} fetches of distrusted sites."
+        assert f"Taken out, but still in the curves: {out}" in page
+        assert f"<dt>pages</dt><dd>{left}</dd>" in page
         (url,) = next(iter(rows_of(run, "SELECT url FROM page WHERE kind = 'distrusted'")))
         assert "its site is distrusted" in str(FetchExplanation(read, url))
     assert run.with_suffix(".html").read_text() != "old"
+
+
+def test_report_counts_what_is_left_of_a_final_output(run):
+    rows = [row for (row,) in rows_of(run, "SELECT row FROM page ORDER BY step")][5:]
+    with closing(SCHEMA.open(run, Access.SHARED)) as file:
+        final = json.dumps({"pages": len(rows), "domains": 9, "rows_out": [], "rows": rows})
+        file.execute("INSERT INTO meta VALUES ('final', ?)", (final,))
+    distrust(run, "farm.test", print)
+    left = rows_of(run, "SELECT row, domain FROM page WHERE kind = 'page'")
+    domains = [domain for row, domain in left if row in rows]
+    text = run.with_suffix(".html").read_text()
+    share = f"{100 * len(domains) / len(left):.1f}\N{NO-BREAK SPACE}%"
+    count = f"{len(domains)} of {len(left)} pages, {share}, are relevant to "
+    assert re.search(rf"{count}\w+, on {len(set(domains))} domains", text)
 
 
 def test_resumed_crawl_fetches_nothing_of_the_farm(run):

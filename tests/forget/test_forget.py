@@ -20,6 +20,7 @@ from tres_scrapy.frontier.host import host_of
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.share import totals
 from tres_scrapy.run.database import Access
 from tres_scrapy.run.forgotten import Forgotten
 from tres_scrapy.run.journal import Journal
@@ -163,9 +164,35 @@ def test_delivered_pages_are_listed(run):
 def test_site_that_was_not_fetched_is_named_and_refused(run):
     said = []
     forget(run, wanted_of("never.test"), said.append)
-    assert said[0] == "no page of never.test was fetched: a resumed crawl will not fetch one"
+    assert said[0] == f"{run} has no page of never.test: a resumed crawl will not fetch one"
+    assert said[-1] == f"{run}: 0 forgotten"
     with closing(open_to_write(run)) as file:
         assert Forgotten.read(file).sites == {"never.test"}
+
+
+def test_site_never_fetched_is_named_after_others_were_forgotten(run):
+    for site, is_missing in ((SITE, False), ("never.test", True), (SITE, True)):
+        said = []
+        forget(run, wanted_of(site), said.append)
+        line = f"{run} has no page of {site}: a resumed crawl will not fetch one"
+        assert (line in said) is is_missing
+        assert (said[-1] == f"{run}: 0 forgotten") is is_missing
+
+
+def test_report_shows_what_is_left(run):
+    run.with_suffix(".html").write_text("old")
+    with Record(run) as read:
+        gone = [page for page in read.last(1000) if _is_of_site(page)]
+        before = totals(read)
+    forget(run, wanted_of(SITE), print)
+    with Record(run) as read:
+        left = totals(read)
+    pages = [page for page in gone if page.kind == "page"]
+    assert left.pages == before.pages - len(pages)
+    assert left.relevant == before.relevant - sum(page.relevant for page in pages)
+    text = run.with_suffix(".html").read_text()
+    assert f"{left.relevant} of {left.pages} pages" in text
+    assert f"Taken out, but still in the curves: {len(gone)} forgotten fetches." in text
 
 
 def test_text_shared_with_another_page_stays_with_it(run):

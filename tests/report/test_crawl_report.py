@@ -135,13 +135,14 @@ def test_page_marks_changed_settings_and_has_the_webs_count(tmp_path):
     path, crawl = tmp_path / "a.run", crawl_of(pages=0)
     settings = {"A": "1", "B": "2"}
     web = {"pages": 20, "relevant": 15, "harvest": 0.75, "domains": 3}
-    for since in ("", ", since the last start"):
+    for start in ("The web", "Since the last start alone, the web"):
         writer = Writer.open(path, crawl, META | {"changed": '["B"]'}, settings, 1.0)
         writer.close(2.0, "page_limit", labels=json.dumps(web))
         with Record(path) as read:
             page = render(read)
-        count = f"20 pages, 15 relevant, 75.0\N{NO-BREAK SPACE}%, on 3 domains{since}."
-        assert f"By the web&#39;s true labels: {count}" in page
+        share = "75.0\N{NO-BREAK SPACE}%"
+        count = f"15 relevant by its true labels, {share}, on 3 domains."
+        assert f" {start} sent 20 pages, {count}" in page
         assert '<div class="changed"><dt>B</dt>' in page
         assert "<div><dt>A</dt>" in page
 

@@ -1,31 +1,79 @@
-"""The report of a crawl whose last model judged all pages again."""
+"""The counts of a crawl whose last model judged all pages again."""
 
 import json
 import re
 import shutil
 from contextlib import closing
 
+import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.report.chart import plotly_script
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.record import Record
-from tres_scrapy.run.run_file import open_to_write
+from tres_scrapy.report.record_path import crawls_here
+from tres_scrapy.report.share import Totals, independent, shares, totals
+from tres_scrapy.run.run_file import RecordError, open_to_write
+from tres_scrapy.run.snapshot import DOORS
 
 
-def test_report_has_one_count_where_the_last_model_judged(recorded, tmp_path):
-    copy = tmp_path / "a.run"
-    shutil.copy(recorded.path, copy)
+def settle(path, final):
+    with closing(open_to_write(path)) as file:
+        file.execute("INSERT OR REPLACE INTO meta VALUES ('final', ?)", (final,))
+
+
+@pytest.fixture
+def copy(recorded, tmp_path):
+    return shutil.copy(recorded.path, tmp_path / "a.run")
+
+
+@pytest.fixture
+def moved(copy):
+    """Return a record, a page that the last model took out, one that it found, and its output."""
     with Record(copy) as read:
-        then, out = read.count()["relevant"], next(read.pages())
-    final = {"pages": then + 4, "domains": 3, "identity": "x", "rows_out": [out.row]}
-    with closing(open_to_write(copy)) as file:
-        file.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", ("final", json.dumps(final)))
-    with Record(copy) as read:
-        page = render(read).replace(plotly_script(), "")
+        good = list(read.pages())
+        late = next(page for page in read.pages(0.0) if not page.relevant)
+        output = [late, *good[3:]]
+        rows = [page.row for page in output]
+        settle(copy, json.dumps({"identity": "x", "rows_out": [good[0].row], "rows": rows}))
+        yield read, good[0], late, output
+
+
+def test_report_has_one_count_where_the_last_model_judged(moved):
+    read, out, late, output = moved
+    page = render(read).replace(plotly_script(), "")
     text = LexborHTMLParser(page).body.text(separator=" ")
-    assert f"{then + 4} of " in text
+    count, then = len(output), len(list(read.pages()))
+    assert f"{count} of " in text
     assert f"when they were fetched, {then} were judged relevant" in text
-    assert re.search(rf"relevant pages\s+{then + 4}\s", text)
-    found = LexborHTMLParser(page).css_first("ol.best")
-    assert f'href="{out.final_url or out.url}"' not in found.html
+    assert re.search(rf"relevant pages\s+{count}\s", text)
+    assert f"Search all {count} relevant pages" in page
+    found = LexborHTMLParser(page).css_first("ul.findings").html
+    assert f'href="{late.final_url or late.url}"' in found
+    assert f'href="{out.final_url or out.url}"' not in found
+
+
+def test_parts_add_up_to_the_output(moved):
+    read, _, _, output = moved
+    pages = sum(1 for page in read.last(1_000) if page.kind == "page")
+    assert totals(read) == Totals(pages, len(output), len({page.domain for page in output}))
+    assert sum(share.relevant for share in shares(read, 1_000)) == len(output)
+    assert read.count()["relevant"] == len(output)
+    doors = {page.domain: [page.domain, True] for page in read.last(1_000)}
+    with closing(open_to_write(read.path)) as file:
+        values = DOORS, 0, json.dumps(doors)
+        file.execute("INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)", values)
+    assert independent(read) == len(output)
+
+
+def test_list_of_crawls_counts_the_output(moved, monkeypatch):
+    read, _, _, output = moved
+    monkeypatch.chdir(read.path.parent)
+    assert f" pages, {len(output)} relevant" in crawls_here()
+
+
+def test_damaged_output_is_refused(copy):
+    with Record(copy) as read:
+        settle(copy, "{")
+        with pytest.raises(RecordError, match="cannot be read"):
+            totals(read)

@@ -43,9 +43,9 @@ logger = logging.getLogger(__name__)
 
 
 class Settled(NamedTuple):
-    """An output that was written again: the pages of the run in it, their domains, and changes."""
+    """An output that was written again: the rows of its pages, their domains, and changes."""
 
-    pages: int
+    rows: list[int]
     domains: int
     added: int
     taken_out: int
@@ -109,6 +109,7 @@ class FinalOutput:
         assert self._crawler.stats is not None
         recorder.note_final(_final(settled, verdicts))
         figures = settled._asdict() | {"identity": verdicts.identity}
+        figures["pages"] = len(figures.pop("rows"))
         for name, value in figures.items():
             self._crawler.stats.set_value(f"{OUTPUT}{name}", value)
         return (
@@ -151,7 +152,7 @@ def renew(run: Path) -> list[str]:
         final = FINAL, _final(settled, verdicts)
         file.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", final)
     return [
-        f"{output} has {settled.pages} relevant pages now ({settled.added} added, "
+        f"{output} has {len(settled.rows)} relevant pages now ({settled.added} added, "
         f"{settled.taken_out} taken out)"
     ]
 
@@ -159,7 +160,7 @@ def renew(run: Path) -> list[str]:
 def _final(settled: Settled, verdicts: LastVerdicts) -> str:
     """Return what the file of the run keeps of an output that was written again."""
     known = {"identity": verdicts.identity, "rows_out": [*verdicts.retracted]}
-    return json.dumps(settled._asdict() | known)
+    return json.dumps(known | {"rows": settled.rows})
 
 
 def settle(
@@ -173,8 +174,8 @@ def settle(
     Late pages are added, unless the file has them; those with a URL in `sent` were added before.
     Raise TresError if another crawl writes to the file.
     """
-    missing, taken_out, domains = {item.url: item for item in late}, 0, list[str]()
-    added = 0
+    missing, taken_out, domains = {item.url: item for item in late}, 0, set[str]()
+    added, rows = 0, list[int]()
     with _locked(path) as lines, whole_file(path) as file:
         for line in lines:
             row = _row(line)
@@ -187,12 +188,14 @@ def settle(
                 continue
             missing.pop(row["url"], None)
             added += row["url"] in sent
-            domains.append(row.get("domain", ""))
+            rows.append(verdicts.rows[row["url"]])
+            domains.add(row.get("domain", ""))
             file.write(_line(row | {"probability": probability}))
         for item in missing.values():
             file.write(_line({each.name: getattr(item, each.name) for each in fields(item)}))
-            domains.append(item.domain)
-    return Settled(len(domains), len({*domains}), added + len(missing), taken_out)
+            rows.append(verdicts.rows[item.url])
+            domains.add(item.domain)
+    return Settled(rows, len(domains), added + len(missing), taken_out)
 
 
 @contextmanager

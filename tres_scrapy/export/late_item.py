@@ -58,21 +58,21 @@ class LastVerdicts:
 
     def __init__(self, record: Record, view: TopicView, names: Sequence[str] = ()) -> None:
         self.view = view
-        count, told = sum(1 for _ in record.pages(0.0)), monotonic()
+        count, told = sum(1 for _ in record.pages(0.0)), (began := monotonic())
         logger.info("Judges %d %s again by the last model", count, plural(count, "page"))
         self._start = _start(record)  # a line from before is another crawl's
         self._relevant: dict[str, float] = {}  # P(relevant) of the pages that are
-        self._seen: set[str] = set()
+        self.rows: dict[str, int] = {}  # of all pages
         self.late: dict[int, RelevantPage] = {}  # by row
         self.retracted: dict[int, RetractedPage] = {}
         self.back: list[RelevantPage] = []
         meta, output = record.meta(), []
         out = set(json.loads(meta.get(FINAL) or meta.get(OUT, "{}")).get("rows_out", []))
         for page, _, probability, relevant in view_pages(record, view, 0.0):
-            self._seen.add(page.url)
+            self.rows[page.url] = page.row
             if monotonic() > told + PATIENCE:
                 told = monotonic()
-                logger.info("%d of %d pages are judged by the last model", len(self._seen), count)
+                logger.info("%d of %d pages are judged by the last model", len(self.rows), count)
             if relevant:
                 output.append(page.row)
                 self._relevant[page.url] = probability
@@ -83,11 +83,13 @@ class LastVerdicts:
             elif page.relevant:
                 final = page.final_url or page.url
                 self.retracted[page.row] = RetractedPage(page.url, final, probability)
+        if told > began:
+            logger.info("All %d pages are judged by the last model", count)
         self.identity = identity_of(output)  # as an audit has it
 
     def has(self, row: Mapping[str, Any]) -> bool:
         """Return whether a line or row is of a page of this run, not of another crawl."""
-        return row["url"] in self._seen and row["fetched_at"] >= self._start
+        return row["url"] in self.rows and row["fetched_at"] >= self._start
 
     def of(self, row: Mapping[str, Any]) -> float | None:
         """Return P(relevant) of the page of a line or row, None if it is not relevant any more.

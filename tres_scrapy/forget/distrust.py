@@ -6,7 +6,6 @@ A kill at any moment leaves a state from which the same call completes the work.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,19 +68,4 @@ def _mark(database: Database, distrusted: Forgotten) -> int:
         cursor.execute("DELETE FROM snapshot WHERE name IN (?, ?)", (LINKS, HOLDER))
         if hit:
             cursor.execute("DELETE FROM state WHERE name = ?", (LINK_MODEL,))
-            _count_again(cursor)
     return sum(kind == PAGE for _, kind in hit)
-
-
-def _count_again(cursor: sqlite3.Cursor) -> None:
-    """Set the last point of the curve to the pages that are left."""
-    query = (
-        "SELECT count(*), total(relevant), count(DISTINCT CASE WHEN relevant THEN domain END) "
-        "FROM page WHERE kind = ?"
-    )
-    left = cursor.execute(query, (PAGE,)).fetchone()
-    cursor.execute(
-        "UPDATE curve SET pages = ?, relevant = ?, domains = ? "
-        "WHERE step = (SELECT max(step) FROM curve)",
-        left,
-    )

@@ -16,7 +16,7 @@ from tres_scrapy.report.crawl_report import write_report
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import REPORT
 from tres_scrapy.run.database import Access, Database
-from tres_scrapy.run.forgotten import Forgotten
+from tres_scrapy.run.forgotten import FORGOTTEN, Forgotten
 from tres_scrapy.run.run_file import LATE_ITEMS, NAME, SCHEMA
 from tres_scrapy.topic.topic_folder import TopicFolder, find_folder
 from tres_scrapy.topic.topic_learner import learn_answers
@@ -48,13 +48,13 @@ def forget(path: Path, wanted: Forgotten, say: Callable[[str], None]) -> None:
         fetched = _fetched(database, wanted)
         if not fetched:
             named = ", ".join(wanted.urls | wanted.sites)
-            say(f"no page of {printable(named)} was fetched: a resumed crawl will not fetch one")
+            say(f"{path} has no page of {printable(named)}: a resumed crawl will not fetch one")
         for url in [url for url, is_delivered in fetched if is_delivered]:
             say(f"delivered before: {printable(url)}")
         forgotten = plan(database, wanted)
         for line in take_out(path, database, forgotten):
             say(line)
-        say(f"{path}: {scrub(database, forgotten)} forgotten in all")
+        say(f"{path}: {scrub(database, forgotten)} forgotten")
     report_again(path, say)
 
 
@@ -85,7 +85,8 @@ def _fetched(database: Database, wanted: Forgotten) -> list[tuple[str, bool]]:
     """Return the URLs of pages, and whether pipelines and feeds have had their items."""
     noted = database.execute("SELECT value FROM meta WHERE name = ?", (LATE_ITEMS,)).fetchone()
     late = set(json.loads(noted[0])) if noted else set()
-    found = database.execute("SELECT row, relevant, url, ifnull(final_url, url) FROM page")
+    query = "SELECT row, relevant, url, ifnull(final_url, url) FROM page WHERE kind <> ?"
+    found = database.execute(query, (FORGOTTEN,))
     return [
         (urls[0], bool(relevant or row in late))
         for row, relevant, *urls in found.fetchall()

@@ -42,7 +42,7 @@ def plan(database: Database, wanted: Forgotten) -> Forgotten:
 
 
 def scrub(database: Database, forgotten: Forgotten) -> int:
-    """Take the pages out of all tables; return how many there were.
+    """Take the pages out of all tables; return how many were in them.
 
     Their rows stay, empty, so that the crawl can be resumed. Nothing of them is left in the free
     space of the file. A kill leaves all or nothing changed.
@@ -61,11 +61,12 @@ def scrub(database: Database, forgotten: Forgotten) -> int:
         _forget_rivals(cursor, forgotten)
         _forget_links(cursor, forgotten, {row for (row,) in rows})
         cursor.executemany("DELETE FROM snapshot WHERE name = ?", NAMING)
-        if any(kind != FORGOTTEN for _, kind in hit):
+        new = [row for row, kind in hit if kind != FORGOTTEN]
+        if new:
             cursor.execute("DELETE FROM state WHERE name = ?", (LINK_MODEL,))
     database.execute("VACUUM")
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return len(rows)
+    return len(new)
 
 
 def _forget_text(cursor: sqlite3.Cursor, row: int) -> None:

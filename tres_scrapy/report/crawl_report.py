@@ -16,7 +16,7 @@ from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.learned_chart import PREFIX
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.share import holder_of, independent, sentence, shares
+from tres_scrapy.report.share import Totals, holder_of, independent, sentence, shares, totals
 from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN
 from tres_scrapy.run.run_file import FINAL, Fetch, Point, reading
 from tres_scrapy.url.message import plural
@@ -41,6 +41,10 @@ ENDS: Final = {
     "shutdown": "It was stopped by Ctrl-C or a signal.",
     "no_page": "No seed returned a page.",
     "unreachable": "It stopped: no host could be reached.",
+}
+TAKEN_OUT: Final = {
+    DISTRUSTED: "fetches of distrusted sites",
+    FORGOTTEN: "forgotten fetches",
 }
 GROUPS: Final = {  # charts by heading
     "Harvest over time": ("harvest", "topics", "relevant_domains"),
@@ -70,20 +74,20 @@ def render(record: Record) -> str:
     drawn = {chart.name: chart for chart in charts(record)}
     meta, holder = record.meta(), holder_of(record)
     final = _final(record, meta)
-    out = {*final.get("rows_out", [])}  # relevant when fetched, not by the last model
+    left = totals(record)
     return chart_page(
         TEMPLATE,
         list(drawn.values()),
         meta=meta,
-        verdict=_verdict(record, meta, final),
+        verdict=_verdict(record, meta, final, left),
         begun=_begun(record),
-        ending=_ending(meta, record.count().get(DISTRUSTED, 0)),
+        ending=_ending(meta, record.count()),
         holder=holder,
         held="" if holder is None else sentence(holder),
         shares=shares(record, SHARES),
-        fetched=max(1, record.curve()[-1].pages) if record.curve() else 1,
+        fetched=left.pages,
         shards=record.shards(),
-        headline=_headline(record, final),
+        headline=_headline(record, left),
         refused=record.refused(),
         groups={
             heading: [drawn[name] for name in names if name in drawn]
@@ -93,11 +97,9 @@ def render(record: Record) -> str:
         loss=drawn.get("loss"),
         links=[chart for name, chart in drawn.items() if name.startswith(PREFIX)],
         pages=[(page, record.why(page)) for page in record.last(RECENT_PAGES)],
-        best=_with_reasons(record, [page for page in _best(record) if page.row not in out]),
-        relevant=_with_reasons(
-            record, [page for page in record.relevant(SEARCHED_PAGES) if page.row not in out]
-        ),
-        found=final.get("pages", record.count().get("relevant", 0)),
+        best=_with_reasons(record, _best(record)),
+        relevant=_with_reasons(record, record.relevant(SEARCHED_PAGES)),
+        found=left.relevant,
         output=output.name if (output := Path(meta.get("output", ""))).exists() else "",
         brief=_brief,
         kinds=KINDS,
@@ -141,20 +143,22 @@ def _final(record: Record, meta: dict[str, str]) -> dict[str, Any]:
         return dict(json.loads(meta.get(FINAL, "{}")))
 
 
-def _verdict(record: Record, meta: dict[str, str], final: dict[str, Any]) -> str:
-    last = next(iter(record.curve()[-1:]), None)
-    if last is None or not last.pages:
-        return "No page was fetched."
-    found, domains = final.get("pages", last.relevant), final.get("domains", last.domains)
+def _verdict(record: Record, meta: dict[str, str], final: dict[str, Any], left: Totals) -> str:
+    pages, relevant, domains = left
+    if not pages:
+        is_empty = not any(point.pages for point in record.curve())
+        return "No page was fetched." if is_empty else "No page is left."
+    is_final = "rows" in final
+    then = sum(1 for _ in record.pages()) if is_final else 0
     again = (
         f" The last model of the topic judged all pages again; when they were fetched, "
-        f"{last.relevant:,} were judged relevant, and the charts show these."
+        f"{then:,} were judged relevant, and the curves show these."
     )
     return (
-        f"{found:,} of {last.pages:,} {plural(last.pages, 'page')}, "
-        f"{_percent(found / last.pages)}, {'is' if found == 1 else 'are'} relevant to "
-        f"{meta.get('topic', 'the topic')}, on {domains:,} {plural(domains, 'domain')}: "
-        f"{_checked(record, final.get('identity'))}.{again if final else ''}"
+        f"{relevant:,} of {pages:,} {plural(pages, 'page')}, {_percent(relevant / pages)}, "
+        f"{'is' if relevant == 1 else 'are'} relevant to {meta.get('topic', 'the topic')}, on "
+        f"{domains:,} {plural(domains, 'domain')}: "
+        f"{_checked(record, final.get('identity'))}.{again if is_final else ''}"
     )
 
 
@@ -174,15 +178,15 @@ def _by_web(record: Record) -> str:
     found = record.web_count()
     if not found:
         return ""
-    since = ", since the last start" if len(record.starts()) > 1 else ""
+    web = "Since the last start alone, the web" if len(record.starts()) > 1 else "The web"
     return (
-        f"By the web's true labels: {found['pages']:,.0f} {plural(found['pages'], 'page')}, "
-        f"{found['relevant']:,.0f} relevant, {_percent(found['harvest'])}, on "
-        f"{found['domains']:,.0f} {plural(found['domains'], 'domain')}{since}."
+        f"{web} sent {found['pages']:,.0f} {plural(found['pages'], 'page')}, "
+        f"{found['relevant']:,.0f} relevant by its true labels, {_percent(found['harvest'])}, on "
+        f"{found['domains']:,.0f} {plural(found['domains'], 'domain')}."
     )
 
 
-def _ending(meta: dict[str, str], distrusted: int) -> str:
+def _ending(meta: dict[str, str], count: dict[str, int]) -> str:
     if "ended" not in meta:
         return "It was still running when this was written, or it was killed."
     reason = meta.get("reason", "")
@@ -192,31 +196,28 @@ def _ending(meta: dict[str, str], distrusted: int) -> str:
     told += f" By the yields of its hosts, {reach}." if (reach := meta.get("reach")) else ""
     told += f" Kept out of the output, as reserved: {reserved}." if reserved else ""
     told += f" Hosts given up: {gone}." if gone else ""
-    return told + (
-        f" Taken out, as their sites are distrusted: {distrusted:,}." if distrusted else ""
-    )
+    out = [f"{count[kind]:,} {words}" for kind, words in TAKEN_OUT.items() if kind in count]
+    return told + (f" Taken out, but still in the curves: {', '.join(out)}." if out else "")
 
 
-def _headline(record: Record, final: dict[str, Any]) -> dict[str, str]:
+def _headline(record: Record, left: Totals) -> dict[str, str]:
     """Return the numbers at the top of the report, by name."""
     curve, count = record.curve(), record.count()
     if not curve:
         return {}
-    last = curve[-1]
-    pages = ("relevant", "irrelevant", "copy", DATA, FORGOTTEN, DISTRUSTED)
-    relevant = final.get("pages", last.relevant)
+    last, others = curve[-1], ("relevant", "irrelevant", "copy", DATA, *TAKEN_OUT)
     walls = {kind: count[kind] for kind in WALLS if kind in count}
-    failures = sum(count.values()) - sum(count.get(kind, 0) for kind in pages)
+    failures = sum(count.values()) - sum(count.get(kind, 0) for kind in others)
     linked = independent(record)
     found = {
-        "pages": f"{last.pages:,}",
-        "harvest rate": _percent(relevant / max(1, last.pages)),
+        "pages": f"{left.pages:,}",
+        "harvest rate": _percent(left.relevant / max(1, left.pages)),
     }
     if linked is not None:
-        found["relevant and independently linked"] = _percent(linked / max(1, last.pages))
+        found["relevant and independently linked"] = _percent(linked / max(1, left.pages))
     found |= {
-        "relevant pages": f"{relevant:,}",
-        "relevant domains": f"{final.get('domains', last.domains):,}",
+        "relevant pages": f"{left.relevant:,}",
+        "relevant domains": f"{left.domains:,}",
         "waiting links": f"{last.frontier:,}",
     }
     if last.leaves is not None:

@@ -21,6 +21,7 @@ from tres_scrapy.frontier.tree import Rule, Split
 from tres_scrapy.run.reason import RuleBook, phrase_of, sentence
 from tres_scrapy.run.run_file import (
     FETCHES,
+    IN_OUTPUT,
     LONGEST_URL,
     Fetch,
     HealthPoint,
@@ -118,27 +119,27 @@ class Record:
         return self._pages(query, step, count)
 
     def relevant(self, count: int, *, words: str = "", before: int | None = None) -> list[Fetch]:
-        """Return the last `count` relevant pages that contain all the words, newest first.
+        """Return the last `count` pages of the output that contain all the words, newest first.
 
         Titles, URLs and the kept beginnings of the texts are searched.
         """
         searched = "folded(title || ' ' || url || ' ' || ifnull(final_url, '') || ' ' || text)"
         wanted = words.lower().split()[:MOST_WORDS]
         has_all = f" AND instr({searched}, ?)" * len(wanted)
-        where = f"relevant AND step < ?{has_all}"
+        where = f"{IN_OUTPUT} AND step < ?{has_all}"
         query = f"{FETCHES} page WHERE {where} ORDER BY step DESC LIMIT ?"
         return self._pages(query, 2**62 if before is None else before, *wanted, count)
 
     def best(self, count: int, topic: str = "") -> list[Fetch]:
-        """Return `count` relevant pages: the best of each domain, then the second best, and so on.
+        """Return `count` pages of the output: the best of each domain, then the second best...
 
         In a crawl with several topics, only those that `topic` finds relevant, by its score.
         """
         value, source, values = "probability", "page", tuple[object, ...]()
-        where = "relevant"
+        where = IN_OUTPUT
         if topic:
             value, source = "value", "page JOIN score USING (row)"
-            where, values = "relevant AND topic = ? AND value >= ?", (topic, MOVED_THRESHOLD)
+            where, values = f"{where} AND topic = ? AND value >= ?", (topic, MOVED_THRESHOLD)
         place = f"row_number() OVER (PARTITION BY domain ORDER BY {value} DESC, step)"
         query = f"{FETCHES} {source} WHERE {where} ORDER BY {place}, {value} DESC, step LIMIT ?"
         return self._pages(query, *values, count)
@@ -261,22 +262,22 @@ class Record:
         return set(map(str, self._parsed("changed")))
 
     def count(self) -> dict[str, int]:
-        """Return the number of fetches by outcome, most frequent first."""
+        """Return the number of fetches by outcome, most frequent first; relevant: in the output."""
         query = (
-            "SELECT CASE WHEN kind <> ? THEN kind WHEN relevant THEN 'relevant' "
-            "WHEN copy THEN 'copy' ELSE 'irrelevant' END AS outcome, count(*) AS number "
-            "FROM page GROUP BY outcome ORDER BY number DESC, outcome"
+            f"SELECT CASE WHEN kind <> ? THEN kind WHEN {IN_OUTPUT} "  # noqa: S608 - a constant
+            "THEN 'relevant' WHEN copy THEN 'copy' ELSE 'irrelevant' END AS outcome, "
+            "count(*) AS number FROM page GROUP BY outcome ORDER BY number DESC, outcome"
         )
         return {str(outcome): int(number) for outcome, number in self._read(query, PAGE)}
 
     def domains(self, count: int) -> list[tuple[str, int, int]]:
-        """Return name, pages and relevant pages of the `count` domains with the most of these.
+        """Return name, pages and pages in the output of the `count` domains with most of these.
 
         A count of -1 stands for all of them.
         """
         query = (
-            "SELECT domain, count(*) AS pages, total(relevant) AS good FROM page WHERE kind = ? "
-            "GROUP BY domain ORDER BY good DESC, pages, domain LIMIT ?"
+            f"SELECT domain, count(*) AS pages, total({IN_OUTPUT}) AS good "  # noqa: S608 - the same
+            "FROM page WHERE kind = ? GROUP BY domain ORDER BY good DESC, pages, domain LIMIT ?"
         )
         found = self._read(query, PAGE, count)
         return [(str(name), int(pages), int(good)) for name, pages, good in found]

@@ -9,6 +9,7 @@ from typing import Final
 from tres_scrapy.config.guest import offered
 from tres_scrapy.report.audit import audit_path
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.share import totals
 from tres_scrapy.run.run_file import NAME, SUFFIX, RecordError
 
 SHARD: Final = "shard-"  # and its number: the JOBDIR of a shard, in the folder of its crawl
@@ -126,12 +127,11 @@ def _described(path: Path) -> str:
     try:
         with Record(path) as record:
             meta, asked = record.meta(), record.settings().get("TRES_PAGES")
-            count = record.count()
+            left = totals(record)
     except RecordError:
         return ""
-    pages = sum(count.get(kind, 0) for kind in ("relevant", "irrelevant", "copy"))
     of_limit = f" of {int(asked):,}" if asked else ""
-    found = f"{pages:,}{of_limit} pages, {count.get('relevant', 0):,} relevant"
+    found = f"{left.pages:,}{of_limit} pages, {left.relevant:,} relevant"
     written = float(meta.get("written", 0)) or path.stat().st_mtime  # 0: no page is written yet
     age = time() - written
     reason = meta.get("reason")

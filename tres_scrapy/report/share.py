@@ -43,6 +43,24 @@ def shares(record: Record, count: int) -> list[Holding]:
     return [Holding(door, sites[door], number, relevant[door]) for door, number in most]
 
 
+class Totals(NamedTuple):
+    """Pages that were fetched and are left, those of them in the output, and domains of these."""
+
+    pages: int
+    relevant: int
+    domains: int
+
+
+def totals(record: Record) -> Totals:
+    """Return the figures of what a run gives now."""
+    found = record.domains(ALL)
+    return Totals(
+        sum(pages for _, pages, _ in found),
+        sum(good for _, _, good in found),
+        sum(good > 0 for _, _, good in found),
+    )
+
+
 def independent(record: Record) -> int | None:
     """Return how many relevant pages are on sites to which two independent ways are known.
 

@@ -292,6 +292,14 @@ class Fetch:
 
 
 FETCHES: Final = f"SELECT {', '.join(f'page.{name}' for name in Fetch.__slots__)} FROM"
+# Whether a page is in the output: as the last model wrote it, else relevant when it was fetched.
+# What is forgotten or distrusted has another kind.
+IN_OUTPUT: Final = (
+    f"CASE WHEN EXISTS (SELECT 1 FROM meta WHERE name = '{FINAL}' "  # noqa: S608 - constants
+    f"AND json_type(value, '$.rows') NOTNULL) THEN kind = '{PAGE}' AND row IN (SELECT each.value "
+    f"FROM meta, json_each(meta.value, '$.rows') AS each WHERE name = '{FINAL}') "
+    "ELSE relevant END"
+)
 
 
 class Point(NamedTuple):
