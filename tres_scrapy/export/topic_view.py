@@ -23,7 +23,7 @@ from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import sha256
 
 # A page that was relevant when it was fetched is so until P(relevant) falls below this: the models
-# of a crawl differ in where relevant pages begin more than in their order.
+# that a crawl learns from keywords differ in where relevant pages begin more than in their order.
 STAYS: Final = 0.2
 
 
@@ -39,7 +39,7 @@ class TopicView(NamedTuple):
         url = page.final_url or page.url
         probability = float(self.fit.judge([words_of(page, stored, trained)])[0])
         answer = self.answers.get(url, self.answers.get(page.url))
-        least = STAYS if page.relevant else THRESHOLD
+        least = STAYS if page.relevant and not self.fit.prior_weight else THRESHOLD
         return probability, probability >= least if answer is None else answer
 
 

@@ -73,6 +73,7 @@ class OwnRequests:
             if request.priority:
                 self._store.priorities[row] = request.priority
             self._first.setdefault(canonicalise(request.url) or "", request)
+            self._tried.add(_kind_of(request)[0])
         self._requests |= requests
 
     def keep(self, requests: Mapping[int, Request]) -> None:
@@ -107,10 +108,9 @@ class OwnRequests:
         if not wanted:
             return []
         kept = {each: wanted[self._store.url(each)] for each in booking.outlinks.tolist()}
-        self.keep(kept)
         firsts = {_kind_of(request)[0]: row for row, request in reversed(kept.items())}
         new = sorted(row for name, row in firsts.items() if name not in self._tried)
-        self._tried |= firsts.keys()
+        self.keep(kept)
         return new
 
     def refuse(self, row: int) -> None:
