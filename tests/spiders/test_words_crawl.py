@@ -169,7 +169,7 @@ def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path, c
     assert again not in found_in(tmp_path)
     with Record(tmp_path / "job" / NAME) as record:
         now = sorted(page["url"] for page in pages_of(record, view=topic_view(record)))
-        assert json.loads(record.meta()["final"])["pages"] == len(now)
+        assert len(json.loads(record.meta()["final"])["rows"]) == len(now)
     assert found_in(tmp_path) == now
     with output.with_suffix(".csv").open(encoding="utf-8") as lines:
         assert sorted(row["url"] for row in csv.DictReader(lines)) == now

@@ -201,7 +201,7 @@ def late_item(
     Its further fields `names` are empty; whether it was rendered or a PDF is not known.
     """
     trail, stored, scores = record.trail(page), record.text(page), record.scores(page)
-    item = item_class((*names, *(["scores"] if scores else [])))(
+    item = item_class((*names, *(["scores"] if len(scores) > 1 else [])))(
         url=page.url,
         final_url=page.final_url or page.url,
         title=stored.title,
@@ -219,7 +219,7 @@ def late_item(
         domain=page.domain,
         rights=as_items(stored.rights),
     )
-    if scores:
+    if len(scores) > 1:
         setattr(item, "scores", scores)  # noqa: B010 - a field of this kind of item
     return item
 
