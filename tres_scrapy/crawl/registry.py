@@ -19,10 +19,11 @@ POLICIES: Final = {"tres": Kind(TresPolicy, reads_cues=True)}
 def kind_of(name: str) -> Kind:
     """Return a policy's kind: one of POLICIES, or that at `module:NAME`; raise ConfigError."""
     try:
-        kind = _imported(name) if ":" in name else POLICIES[one_of(*POLICIES, "package.module:NAME")(name)]
+        if ":" in name:
+            return _imported(name)
+        return POLICIES[one_of(*POLICIES, "package.module:NAME")(name)]
     except (AttributeError, ImportError, ValueError) as error:
         raise ConfigError(f"{named('TRES_POLICY')} {name!r}: {error}") from None
-    return kind
 
 
 def make_policy(name: str, store: SampleStore, setup: PolicyInputs) -> Policy:
