@@ -261,7 +261,9 @@ def test_log_has_no_error(resumed, job):
     log = resumed.log(job)
     assert "Spider closed" in log
     # a site may have given many of the pages, or all relevant ones so far
-    assert not re.findall(r".*(?:ERROR|WARNING: (?!\S+ gave |All \d+ relevant )|CRITICAL|Traceback).*", log)
+    assert not re.findall(
+        r".*(?:ERROR|WARNING: (?!\S+ gave |All \d+ relevant )|CRITICAL|Traceback).*", log
+    )
     said = (resumed.directory / "scrapyd.log").read_text()
     assert "Traceback" not in said
     assert "Process died" not in said
