@@ -6,7 +6,7 @@ TrustRank (Gyöngyi, Garcia-Molina and Pedersen, 2004) passes the trust of the s
 between domains. A body is a domain with all that is reached only through it (`frontier/body.py`).
 It is stale as far as its pages have hardly a new phrase or word (`page/copies.py`). A word may be
 new in two ways: no site said it before, or just one other did. Who repeats lacks words of the first
-kind, who invents them lacks words of the second.
+kind; who invents them lacks words of the second, most of all beside what he invents.
 
 As long as a body has less than FREE of the pages of a crawl, or its share of them is no more than
 CREDIT times its share of the trust, nothing happens. What a stale body takes beyond that costs its
@@ -37,6 +37,8 @@ PRICE: Final = 4.0  # Q counts later pages too, so 1 is not enough
 DAMPING: Final = 0.85  # share of its trust that a domain passes on
 EXPECTED: Final = 8  # new words: fewer may be missing by chance
 LAST: Final = 50  # pages, which tell how many are expected
+FIFTH: Final = 5  # parts of the words expected: stale bodies have fewer than one,
+TWENTIETH: Final = 20  # or one of these
 PASSES: Final = 2  # the pages of bodies that are stale in one tell nothing in the next
 LARGEST: Final = 20  # bodies that are compared with others only, at most
 ROUNDS: Final = 20  # of passing it on
@@ -123,7 +125,8 @@ def staleness_of(said: Said, bodies: Bodies) -> Shares:
 
     It rises with the share of their pages that have hardly a new phrase, from half of them on, or
     as their new words fall below a fifth of those expected: of the words that no domain said before
-    them, or of those that just one said, not of the same body.
+    them, or of those that just one said, not of the same body; or as the latter fall below a
+    twentieth of those expected of who says so much that no domain said before.
     """
     count, repeats = len(said.pages), said.domains[said.spread].astype(np.int64)
     phrases = 2 * bodies.sums(said.stale) / np.maximum(1, bodies.sums(said.pages)) - 1
@@ -133,9 +136,9 @@ def staleness_of(said: Said, bodies: Bodies) -> Shares:
     spread_on = np.bincount(said.spread, minlength=len(said.new))
     firsts, seconds = (bodies.sums(each) for each in (first, spread))
     kinds = (
-        _Words(firsts, said.new, said.words, 5),
-        _Words(seconds, spread_on, said.words, 5),
-        _Words(seconds, spread_on, said.new, 20),
+        _Words(firsts, said.new, said.words, FIFTH),
+        _Words(seconds, spread_on, said.words, FIFTH),
+        _Words(seconds, spread_on, said.new, TWENTIETH),
     )
     others = np.ones(count, dtype=np.bool_)
     for _ in range(PASSES):
@@ -179,7 +182,9 @@ def _expected(words: _Words, counts: NDArray[np.bool_]) -> Shares:
 
     Those have as many, among the words that they are counted among, but no more than these.
     """
-    news, total = (np.append(0, np.cumsum(each[counts], dtype=np.int64)) for each in words[1:3])
+    news, total = (
+        np.append(0, np.cumsum(each[counts], dtype=np.int64)) for each in (words.found, words.among)
+    )
     last: Numbers = np.cumsum(counts) - counts
     start = np.maximum(0, last - LAST)
     rates = (news[last] - news[start]) / np.maximum(1, total[last] - total[start])

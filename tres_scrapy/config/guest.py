@@ -24,7 +24,7 @@ OFFERS: Final[dict[str, tuple[str, ...]]] = {
 
 def offered(kind: str) -> list[Any]:
     """Return what the guests offer of a kind, in the order of the table."""
-    return [_load(place) for place in places(kind)]
+    return [load(place) for place in places(kind)]
 
 
 def places(kind: str) -> list[str]:
@@ -37,6 +37,7 @@ def _is_here(place: str) -> bool:
     return spec is not None and spec.origin is not None  # else a folder of compiled files is left
 
 
-def _load(place: str) -> Any:
+def load(place: str) -> Any:
+    """Return what is at `package.module:NAME`; raise ImportError or AttributeError without it."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Final
 
 from tres_scrapy.agent.policy import Policy
 from tres_scrapy.agent.policy_inputs import Kind, PolicyInputs
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.guest import load
 from tres_scrapy.config.parser import one_of
 from tres_scrapy.config.typed import named
 from tres_scrapy.frontier.store import SampleStore
@@ -32,8 +32,7 @@ def make_policy(name: str, store: SampleStore, setup: PolicyInputs) -> Policy:
 
 
 def _imported(place: str) -> Kind:
-    module, _, name = place.partition(":")
-    kind = getattr(import_module(module), name)
+    kind = load(place)
     if not isinstance(kind, Kind):
         raise ValueError(f"is a {type(kind).__name__}, must be a Kind of agent/policy_inputs.py")
     return kind

@@ -201,7 +201,8 @@ def late_item(
     Its further fields `names` are empty; whether it was rendered or a PDF is not known.
     """
     trail, stored, scores = record.trail(page), record.text(page), record.scores(page)
-    item = item_class((*names, *(["scores"] if len(scores) > 1 else [])))(
+    more: dict[str, Any] = {"scores": scores} if len(scores) > 1 else {}
+    return item_class((*names, *more))(
         url=page.url,
         final_url=page.final_url or page.url,
         title=stored.title,
@@ -218,10 +219,8 @@ def late_item(
         why=record.why(page),
         domain=page.domain,
         rights=as_items(stored.rights),
+        **more,
     )
-    if len(scores) > 1:
-        setattr(item, "scores", scores)  # noqa: B010 - a field of this kind of item
-    return item
 
 
 def _start(record: Record) -> str:

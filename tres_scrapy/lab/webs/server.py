@@ -9,9 +9,9 @@ import stat
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from importlib import import_module
 from pathlib import Path
 
+from tres_scrapy.config.guest import load
 from tres_scrapy.config.offline import web_kind
 from tres_scrapy.lab.webs.corpus import CorpusWeb
 from tres_scrapy.lab.webs.fault import DEFAULT, OF_HOSTS, OF_REQUESTS, RULE, Faults
@@ -44,8 +44,7 @@ def open_web(
     try:
         web_kind(kind)
         if ":" in kind:
-            module, _, name = kind.partition(":")
-            web: Web = getattr(import_module(module), name)(topic, seed=seed)
+            web: Web = load(kind)(topic, seed=seed)
             return web
     except (AttributeError, ImportError, ValueError) as error:
         raise TresError(f"web={kind!r}: {error}") from None
