@@ -9,8 +9,11 @@ of its answers is wrong. With answers a host is asked ten times a second at most
 while the crawl runs. The data folder holds WEB.warc.gz and WEB-TOPIC.txt. Printed for each
 crawl: pages with the label among those fetched, copies of others apart; items in the output; its
 precision, recall and F1 by the labels of what was fetched; F1 of the best threshold and average
-precision (AP) of the final P(relevant); and of the items, how many are not what `tres export` with
-the final model writes. Crawls lie in the scratch folder; those that ended there are read again.
+precision (AP) of the final P(relevant); F1 of the verdicts when pages were fetched, of the last
+model alone, of either, and of the last model with those that were relevant when fetched and have a
+final P(relevant) of each of BOUNDS or more; and of the items, how many are not what `tres export`
+with the final model writes. Crawls lie in the scratch folder; those that ended there are read
+again.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
 LABELS, WRONG = "ORACLE_LABELS", "ORACLE_WRONG"  # variables of the environment
+BOUNDS = (0.1, 0.2, 0.3)
 DELAY = 0.1  # seconds between two requests to a host
 PACKS = ("food", "hardware", "sports")
 
@@ -106,10 +110,15 @@ def run(crawl: Crawl, data: Path, folder: Path) -> None:
 def measure(crawl: Crawl, data: Path, folder: Path) -> str:
     """Return the figures of a crawl that has ended."""
     import numpy as np  # noqa: PLC0415 - the oracle starts faster without it
-    from sklearn.metrics import average_precision_score, precision_recall_curve  # noqa: PLC0415
+    from sklearn.metrics import (  # noqa: PLC0415
+        average_precision_score,
+        f1_score,
+        precision_recall_curve,
+    )
 
     from tres_scrapy.export.topic_view import topic_view, view_pages  # noqa: PLC0415
     from tres_scrapy.report.record import Record  # noqa: PLC0415
+    from tres_scrapy.topic.keyword_topic import THRESHOLD  # noqa: PLC0415
 
     labels = set((data / f"{crawl.web}-{crawl.topic}.txt").read_text(encoding="utf-8").split())
     output = folder / "output.jsonl"
@@ -124,15 +133,19 @@ def measure(crawl: Crawl, data: Path, folder: Path) -> str:
     p = np.array([each.probability for each in pages])
     hits = int((true & chosen).sum())
     precision, recall = hits / max(1, int(chosen.sum())), hits / max(1, int(true.sum()))
-    f1 = 2 * hits / max(1, int(chosen.sum()) + int(true.sum()))
+    then, last = np.array([bool(each.page.relevant) for each in pages]), p >= THRESHOLD
+    rules = {"fetched": then, "last": last, "either": then | last}
+    rules |= {str(bound): last | (then & (p >= bound)) for bound in BOUNDS}
+    by_rule = ", ".join(f"{name} {f1_score(true, called):.3f}" for name, called in rules.items())
     curve = precision_recall_curve(true, p)
     best = (2 * curve[0] * curve[1] / np.maximum(curve[0] + curve[1], 1e-9)).max()
     return (
         f"{crawl.web:10} {crawl.start:5} {crawl.topic:9} {crawl.answers:3} answers, "
         f"{crawl.wrong:.0%} wrong, seed {crawl.seed}: found {int(true.sum()):4}, "
-        f"items {len(items):4}, precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.3f}, "
+        f"items {len(items):4}, precision {precision:.2f}, recall {recall:.2f}, "
+        f"F1 {f1_score(true, chosen):.3f}, "
         f"best {best:.3f}, AP {average_precision_score(true, p):.3f}, "
-        f"{len(items ^ final)} items differ"
+        f"F1 {by_rule}, {len(items ^ final)} items differ"
     )
 
 

@@ -51,6 +51,7 @@ from hostility.site import crawl
 from hostility.trap import KINDS, KNOWING, TEXTS, TRAP, TrappedWeb, is_trap
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.lab.webs.web import PAGES
 
 ROOT = Path(__file__).parents[1]
 
@@ -181,9 +182,9 @@ def served(settings: dict[str, Any], kind: str, text: str, share: float) -> tupl
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
         subprocess.run(command, cwd=ROOT, env=environment, check=True)  # noqa: S603 - our own
         rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-        pages = [row for row in rows if row["kind"] in {"page", "trap"}]
+        pages = [row for row in rows if row["kind"] in PAGES and not row["duplicate"]]
         found = len(output.read_text(encoding="utf-8").splitlines()) if output.exists() else 0
-        taken = sum(row["kind"] == "trap" for row in pages)
+        taken = sum(is_trap(row["url"]) for row in pages)
         relevant = sum(row["relevant"] for row in pages)
         return tuple(count / max(1, len(pages)) for count in (taken, relevant, found))
 
