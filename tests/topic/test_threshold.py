@@ -59,6 +59,18 @@ def test_blurred_scores_call_more_pages_relevant(rng):
     assert place < 1.2
 
 
+def test_best_pages_that_are_hardly_relevant_close_no_output(rng):
+    """A fifth of the pages of high scores is relevant: the best 20 say so."""
+    scores = np.concatenate([rng.normal(3, 0.3, 300), rng.normal(0, 0.3, 1700)])
+    labels = (scores > 2) & (rng.random(2000) < 0.2)
+    asked = np.argsort(-scores)[:20]
+    found = find_threshold(scores, expected_place(scores, 150), scores[asked], labels[asked])
+    called = scores >= found.place
+    assert 0 < labels[asked].sum() < 8
+    assert (labels & called).sum() > 0.6 * labels.sum()
+    assert found.precision.low < labels[called].mean() < found.precision.high
+
+
 def test_answers_no_before_a_yes_move_the_threshold_little(rng):
     scores, _ = drawn(rng)
     guess, asked = expected_place(scores, 100), np.argsort(-scores)
