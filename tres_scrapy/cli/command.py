@@ -20,7 +20,7 @@ from click.core import augment_usage_errors
 from tres_scrapy.cli.main import commands, overview
 from tres_scrapy.config.declaration import Setting, closest, suggestion
 from tres_scrapy.config.parser import names_site
-from tres_scrapy.config.typed import option_of, speak_as_tres
+from tres_scrapy.config.typed import option_of, speak_of
 from tres_scrapy.topic.shipped import topics
 from tres_scrapy.url.message import TresError, first_line, plainly
 
@@ -114,7 +114,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = [each for each in self.params if isinstance(each, Option)]
-        speak_as_tres({each.setting.argument for each in own if each.setting is not None})
+        speak_of({each.setting.argument for each in own if each.setting is not None})
         with augment_usage_errors(ctx):
             return super().parse_args(ctx, _spread(own, args))
 

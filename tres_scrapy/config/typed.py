@@ -15,14 +15,9 @@ class _Line:
     options: Collection[str] | None = None  # arguments that are options of `tres`; None: of Scrapy
 
 
-def speak_as_tres(options: Collection[str]) -> None:
-    """Name settings from now on as the program `tres` does, whose options are `options`."""
+def speak_of(options: Collection[str] | None) -> None:
+    """Name settings from now on as `options` of `tres`; None: as arguments of `scrapy crawl`."""
     _Line.options = options
-
-
-def speak_as_scrapy() -> None:
-    """Name settings as the arguments of `scrapy crawl` again."""
-    _Line.options = None
 
 
 def typed(name: str, value: object = "") -> str:
