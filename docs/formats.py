@@ -60,13 +60,17 @@ LOG = {  # what a line of the log of an offline web holds
 }
 
 
+def _kind(metric: str) -> str:
+    return "counter" if metric.endswith("_total") else "gauge"
+
+
 def page() -> str:
     """Return the page; KeyError if the code writes something that is not described here."""
     template = Path(__file__).with_name("formats.txt").read_text(encoding="utf-8")
     item = [spec.name for spec in fields(RelevantPage)]
     types = {spec.name: str(spec.type) for spec in fields(RelevantPage)}
     kinds = {name: str(kind) if get_args(kind) else kind.__name__ for name, kind in CHOSEN.items()}
-    metrics = {metric.name: f"{metric.kind}: {metric.meaning}" for metric in ALL}
+    metrics = {metric.name: f"{_kind(metric.name)}: {metric.meaning}" for metric in ALL}
     tables = {
         "ITEM": _table({name: f"{types[name]}: {ITEM[name]}" for name in item}),
         "CHOSEN": _table({name: f"{kinds[name]}: {CHOSEN_ITEM[name]}" for name in CHOSEN}),

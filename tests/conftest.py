@@ -24,7 +24,7 @@ from hypothesis import settings
 from preloaded import Interpreter, Process
 from soup import lines_of
 
-from tres_scrapy.config.typed import speak_as_scrapy
+from tres_scrapy.config.typed import speak_of
 
 os.environ["OMP_NUM_THREADS"] = "1"  # for small networks a second thread is slower
 settings.register_profile("whole", deadline=None)  # other work on the machine may slow any example
@@ -215,7 +215,7 @@ def command(*arguments: object, **more) -> None:
         try:
             run_line(*map(str, arguments), **more)
         finally:
-            speak_as_scrapy()
+            speak_of(None)
 
 
 def stats_of(log: str) -> dict[str, object]:

@@ -14,9 +14,8 @@ import pytest
 from conftest import PROJECT
 
 from tres_scrapy.cli import diagnosis
-from tres_scrapy.cli.diagnosis import FindingStatus, diagnose, examine
+from tres_scrapy.cli.diagnosis import MISSING, OK, PROBLEM, diagnose, examine
 
-OK, MISSING, PROBLEM = FindingStatus
 BROKEN = """
 import sys
 sys.modules[sys.argv.pop(1)] = None

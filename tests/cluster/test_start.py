@@ -62,6 +62,7 @@ def test_job_in_use_is_refused(job, monkeypatch, caplog):
             {**FOOD, "max_per_domain": "5_2", "pages": "9"},
             "a crawl in shards needs one number, or none",
         ),
+        ({**FOOD, "answers": "mine.txt"}, "^-a answers=: a crawl in shards cannot be answered"),
     ],
 )
 def test_unfit_option_is_refused(tmp_path, arguments, complaint):

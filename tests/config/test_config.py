@@ -250,11 +250,6 @@ def test_learned_topic_has_one_judge(tmp_path):
         config(topic="food", answers=words, judges=2)
 
 
-def test_shards_cannot_be_answered(tmp_path):
-    with pytest.raises(ConfigError, match=r"^-a answers=: a crawl in shards cannot be answered"):
-        config(topic="food", answers=tmp_path / "mine.txt", shard=0, shards=2)
-
-
 @pytest.mark.parametrize("web", ["corpus", "recorded"])
 def test_web_needs_its_files(web):
     with pytest.raises(ConfigError, match="-a web_data=FILE"):

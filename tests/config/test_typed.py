@@ -3,8 +3,7 @@ import pytest
 from tres_scrapy.config.typed import (
     crawl_of,
     named,
-    speak_as_scrapy,
-    speak_as_tres,
+    speak_of,
     typed,
     typed_setting,
 )
@@ -14,7 +13,7 @@ from tres_scrapy.config.typed import (
 def scrapy():
     """Leave no words of `tres` behind."""
     yield
-    speak_as_scrapy()
+    speak_of(None)
 
 
 SAID = {  # in the words of scrapy, of tres crawl, of tres classify
@@ -52,6 +51,6 @@ def test_messages_use_the_words_of_the_user(what):
     say, expected = SAID[what]
     found = [say()]
     for options in (OPTIONS, ())[: len(expected) - 1]:
-        speak_as_tres(options)
+        speak_of(options)
         found.append(say())
     assert tuple(found) == expected

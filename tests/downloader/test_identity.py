@@ -64,7 +64,7 @@ def test_signature_is_that_of_the_draft(monkeypatch):
     signature = (
         "RdNFx5Bj6au3YgAMQL/RzmUlZE8QZLIaXGRpw985hWnwPfMxT228NMk6ehRS1PSl4e8PhbNZACSanGdhEwYCCg=="
     )
-    assert identity.sign_request("Example.com").signature == f"agent2=:{signature}:"
+    assert identity.sign_request("Example.com")["Signature"] == f"agent2=:{signature}:"
 
 
 @pytest.mark.parametrize(

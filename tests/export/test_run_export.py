@@ -10,7 +10,7 @@ from judged import told
 from recorded_run import META, crawl_of, steps
 
 from tres_scrapy.cli.export import command
-from tres_scrapy.config.typed import speak_as_scrapy
+from tres_scrapy.config.typed import speak_of
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import LEVEL, RecordError, StoredText, open_to_write, packed
@@ -20,7 +20,7 @@ from tres_scrapy.run.writer import Writer
 @pytest.fixture(autouse=True)
 def other_tests_speak_as_scrapy():
     yield
-    speak_as_scrapy()
+    speak_of(None)
 
 
 def page_of(number):

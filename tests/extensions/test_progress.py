@@ -8,6 +8,7 @@ from scrapy.settings import Settings
 
 from tres_scrapy.extensions import progress as module
 from tres_scrapy.extensions.progress import Progress
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.settings import USER_AGENT
 
 FIGURES = {
@@ -93,7 +94,7 @@ def test_missing_contact_is_named_once(caplog, monkeypatch, given, times):
 
 def test_what_looks_wrong_is_said_once(caplog, monkeypatch):
     progress = opened(monkeypatch)
-    session = progress._monitor.session
+    session = progress._crawler.get_extension(CrawlSession)
     crawl, ledger = session.crawl, SimpleNamespace(relevant_domains=1)
     crawl.counts, crawl.store = Counter(), SimpleNamespace(ledger=ledger)
     for pages, relevant in ((19, 0), (20, 1), (21, 1), (60, 12), (61, 13)):

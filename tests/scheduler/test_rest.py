@@ -12,6 +12,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from test_scheduler import Judge, outlinks
 from uniform import UniformPolicy
 
+from tres_scrapy.config.config import Config
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
@@ -45,7 +46,7 @@ def session_in(directory, **rest):
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, UniformPolicy(store))
     job = Job(Journal.open(directory, {}, now()), SimpleNamespace(follow_every_link=True), print)
-    session = CrawlSession(crawl, Judge(), job=job, rest=RestOptions(**rest))
+    session = CrawlSession(crawl, Judge(), job=job, config=Config(rest=RestOptions(**rest)))
     if not store.pending:
         crawl.add_seeds(outlinks(*URLS))
     return session

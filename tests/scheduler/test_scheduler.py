@@ -15,6 +15,7 @@ from twisted.python import failure as twisted_failure
 from uniform import UniformPolicy
 
 from tres_scrapy import scheduler as module
+from tres_scrapy.config.config import Config
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
@@ -104,7 +105,9 @@ def scheduler_of(
     )
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, UniformPolicy(store), limit)
-    learner = CrawlSession(crawl, Judge(), rest=rest, follows_all=follows_all, job=job)
+    learner = CrawlSession(
+        crawl, Judge(), config=Config(rest=rest), follows_all=follows_all, job=job
+    )
     scheduler = TreeFrontierScheduler(crawler, learner, own_queue(crawler), shared)
     scheduler.open(None)
     for url in urls:

@@ -11,6 +11,7 @@ from test_scheduler import clock as steady  # noqa: F401 - a fixture
 from uniform import UniformPolicy
 
 from tres_scrapy import scheduler
+from tres_scrapy.config.config import Config
 from tres_scrapy.config.visit import DAY, Hours, SiteRule, VisitOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.downloader.delay import HeldError
@@ -56,7 +57,7 @@ class World:
         spider, job = SimpleNamespace(follow_every_link=True), None
         if directory is not None:
             job = Job(Journal.open(directory, {}, now()), spider, print)
-        self.session = CrawlSession(self.crawl, Judge(), job=job, visits=options)
+        self.session = CrawlSession(self.crawl, Judge(), job=job, config=Config(visits=options))
         self.scheduler = TreeFrontierScheduler(crawler, self.session, own_queue(crawler))
         self.scheduler.open(None)
         self.gate = VisitMiddleware(self.session)

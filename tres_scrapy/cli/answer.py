@@ -54,9 +54,14 @@ def command(
     """
     if len(run) != 1:
         refuse("one RUN, the JOBDIR or JSON lines file of a crawl", run)
-    folder = _folder(Path(run[0]), {*yes, *no})
+    record = _record(Path(run[0]))
+    if record is None or not record.is_file():
+        folder = find_folder(Path(run[0]))
+    else:
+        with Record(record) as opened:  # makes the folder of a trained topic
+            folder = topic_to_answer(opened, {*yes, *no})
     if answerer is not None:
-        _have_answered(folder, Path(run[0]), answerer, answers_most)
+        _have_answered(folder, record, answerer, answers_most)
         return
     known = read_answers(folder.answers)
     if yes or no:
@@ -76,37 +81,23 @@ def command(
     print(f"{given} {plural(given, 'answer')} added to {folder.answers}")
     if given:
         learned = learn_answers(folder, [NEXT])
-        more = [] if RUNS in learned else _renewed(Path(run[0]))
+        more = renew(record) if record is not None and RUNS not in learned else []
         for line in [*learned, *more]:
             print(line)
 
 
-def _have_answered(folder: TopicFolder, run: Path, name: str, most: int) -> None:
+def _have_answered(folder: TopicFolder, record: Path | None, name: str, most: int) -> None:
     """Have a program answer the questions of a topic, and learn after each five answers."""
     learned = learn_answers(folder)  # asks about the last pages of an ended crawl too
     checked = Config.declared()["TRES_ANSWERER"].read(name)
-    asking = Asking(folder, Answerer(checked), _record(run), most)
+    asking = Asking(folder, Answerer(checked), record, most)
     while questions := asking.questions():
         said, learned = asking.ask(questions), learn_answers(folder)
         for line in [*said, *learned]:
             print(line, flush=True)
-    for line in [] if RUNS in learned else [*_renewed(run), NEXT]:
-        print(line)
-
-
-def _folder(run: Path, wanted: set[str]) -> TopicFolder:
-    """Return the folder of a crawl's topic; one with a trained topic gets it from its record."""
-    path = _record(run)
-    if path is None or not path.is_file():
-        return find_folder(run)
-    with Record(path) as record:
-        return topic_to_answer(record, wanted)
-
-
-def _renewed(run: Path) -> list[str]:
-    """Write the output of an ended crawl again; return what to say of that."""
-    record = _record(run)
-    return [] if record is None else renew(record)
+    if RUNS not in learned:
+        for line in [*([] if record is None else renew(record)), NEXT]:
+            print(line)
 
 
 def _record(run: Path) -> Path | None:

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 import click
 from click.core import augment_usage_errors
 
-from tres_scrapy.cli.diagnosis import first_line
 from tres_scrapy.cli.main import commands, overview
 from tres_scrapy.config.declaration import Setting, closest, suggestion
 from tres_scrapy.config.parser import names_site
-from tres_scrapy.config.typed import option_of, speak_as_tres
+from tres_scrapy.config.typed import option_of, speak_of
 from tres_scrapy.topic.shipped import topics
-from tres_scrapy.url.message import TresError, plainly
+from tres_scrapy.url.message import TresError, first_line, plainly
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -115,7 +114,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = [each for each in self.params if isinstance(each, Option)]
-        speak_as_tres({each.setting.argument for each in own if each.setting is not None})
+        speak_of({each.setting.argument for each in own if each.setting is not None})
         with augment_usage_errors(ctx):
             return super().parse_args(ctx, _spread(own, args))
 
@@ -267,10 +266,6 @@ def _keep(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
     ctx.meta[str(parameter.name)] = value
 
 
-def _looks_like_option(word: str) -> bool:
-    return re.match(r"--?[a-z]", word) is not None
-
-
 def _spread(options: Sequence[Option], args: Sequence[str]) -> list[str]:
     """Return a command line in which an option of many values stands before each of them.
 
@@ -287,7 +282,7 @@ def _spread(options: Sequence[Option], args: Sequence[str]) -> list[str]:
             spread += [many, word] if many and not word.startswith("-") else [word]
             many = many if not word.startswith("-") else ""
             continue
-        has_value = after is not None and after not in named and not _looks_like_option(after)
+        has_value = after is not None and after not in named and not re.match(r"--?[a-z]", after)
         if option.secondary_opts and after in {"0", "1"}:
             right = option.opts[-1] if after == "1" else option.secondary_opts[-1]
             raise click.UsageError(f"{word} takes no value: write {right}")

@@ -13,7 +13,7 @@ from tres_scrapy.cli.command import HELP_ALL, Command, Option, pairs_of
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import Group, Setting
 from tres_scrapy.config.parser import joined
-from tres_scrapy.config.typed import option_of
+from tres_scrapy.config.typed import option_of, value_text
 from tres_scrapy.spiders.tres import TresSpider
 from tres_scrapy.url.message import TresError
 
@@ -83,7 +83,7 @@ class SpiderCommand(Command):
         """Read each value at once, before anything slow is loaded, and run the spider."""
         known = {each.argument: each for each in self.settings}
         values = {name: given.pop(name) for name in known}
-        chosen = {name: _text(value) for name, value in values.items() if value is not None}
+        chosen = {name: value_text(value) for name, value in values.items() if value is not None}
         places = self.places
         if "keywords" in chosen and words and not re.fullmatch(r"[\w,+-]+", words[0]):
             places = places[1:]  # the topic is named after its file of keywords
@@ -124,10 +124,6 @@ def _placed(places: Sequence[str], words: Sequence[str]) -> dict[str, str]:
     """Return the arguments without a name by their places; the last place takes all others."""
     first, last = words[: len(places) - 1], words[len(places) - 1 :]
     return dict(zip(places, [*first, joined(last)] if last else first, strict=False))
-
-
-def _text(value: object) -> str:
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 command = SpiderCommand(

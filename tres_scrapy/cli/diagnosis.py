@@ -10,8 +10,6 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +18,7 @@ from shlex import quote
 from socket import gaierror, getaddrinfo
 from tempfile import TemporaryFile
 from threading import Thread
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.request import getproxies
 
 from tres_scrapy.config.extra import (
@@ -34,7 +32,7 @@ from tres_scrapy.config.extra import (
 )
 from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.topic.shipped import HERE, VECTORS, packs, shipped_models, topics
-from tres_scrapy.url.message import TresError, without_credentials
+from tres_scrapy.url.message import TresError, first_line, without_credentials
 
 SHOWN: Final = ("scrapy", "torch", "numpy", "twisted", "lxml")  # whose versions are printed
 OUTPUT: Final = Path("output")  # where a crawl writes
@@ -44,19 +42,13 @@ KNOWN_HOST: Final = "example.org"  # reserved for such purposes
 PATIENCE: Final = 3.0  # seconds for its name
 
 
-class FindingStatus(StrEnum):
-    """Whether a thing is there; without a thing that is a problem, no crawl can run."""
-
-    OK = "ok"
-    MISSING = "missing"
-    PROBLEM = "problem"
+OK, MISSING, PROBLEM = "ok", "missing", "problem"  # of problems any keeps all crawls from running
 
 
-@dataclass(frozen=True)
-class Finding:
-    """The result of one check."""
+class Finding(NamedTuple):
+    """The result of one check: OK, MISSING or PROBLEM."""
 
-    status: FindingStatus
+    status: str
     subject: str
     text: str
 
@@ -69,7 +61,7 @@ def diagnose(models: Path | None = None) -> int:
     problems = 0
     for finding in examine(models):
         print(finding, flush=True)
-        problems += finding.status == FindingStatus.PROBLEM
+        problems += finding.status == PROBLEM
     can = "cannot" if problems else "can"
     print(f"\nA crawl {can} run here.")
     return int(problems > 0)
@@ -77,10 +69,10 @@ def diagnose(models: Path | None = None) -> int:
 
 def examine(models: Path | None = None) -> Iterator[Finding]:
     """Yield the findings; `models` is the folder of topic packs, if it is set."""
-    yield Finding(FindingStatus.OK, "python", f"{python_version()}, {sys.executable}")
-    yield Finding(FindingStatus.OK, NAME, _place())
+    yield Finding(OK, "python", f"{python_version()}, {sys.executable}")
+    yield Finding(OK, NAME, _place())
     faults = [*_package_faults()] or [*_code_faults()]
-    yield from faults or [Finding(FindingStatus.OK, "packages", _versions())]
+    yield from faults or [Finding(OK, "packages", _versions())]
     if not faults:
         yield from _topics(models)
         yield _vectors()
@@ -134,11 +126,8 @@ def _package_faults() -> Iterator[Finding]:
 
 
 def _package_fault(wanted: str, fault: str) -> Finding:
-    return Finding(
-        FindingStatus.PROBLEM,
-        "packages",
-        f"{wanted} {fault}: {pip_command()} install {quote(wanted)}",
-    )
+    remedy = f"{pip_command()} install {quote(wanted)}"
+    return Finding(PROBLEM, "packages", f"{wanted} {fault}: {remedy}")
 
 
 def _code_faults() -> Iterator[Finding]:
@@ -150,9 +139,7 @@ def _code_faults() -> Iterator[Finding]:
         import tres_scrapy.addon  # noqa: PLC0415 - it needs what is checked here
         import tres_scrapy.topic.judge  # noqa: F401, PLC0415
     except (ImportError, OSError, RuntimeError, ValueError) as error:
-        yield Finding(
-            FindingStatus.PROBLEM, "packages", f"a crawl cannot load them: {first_line(error)}"
-        )
+        yield Finding(PROBLEM, "packages", f"a crawl cannot load them: {first_line(error)}")
 
 
 def _versions() -> str:
@@ -168,19 +155,17 @@ def _topics(models: Path | None) -> Iterator[Finding]:
     found = packs(models)
     if not found:
         place = models or shipped_models()
-        yield Finding(
-            FindingStatus.PROBLEM, "topics", f"no topic pack in {place}: install TRES again"
-        )
+        yield Finding(PROBLEM, "topics", f"no topic pack in {place}: install TRES again")
     good: dict[Path, list[str]] = {}
     for name in topics(models):
         try:
             Pack.load(found[name])
         except TresError as error:
-            yield Finding(FindingStatus.PROBLEM, "topics", first_line(error))
+            yield Finding(PROBLEM, "topics", first_line(error))
         else:
             good.setdefault(found[name].parent, []).append(name)
     for place, names in good.items():
-        yield Finding(FindingStatus.OK, "topics", f"{', '.join(names)}, in {_shown(place)}")
+        yield Finding(OK, "topics", f"{', '.join(names)}, in {_shown(place)}")
 
 
 def _vectors() -> Finding:
@@ -192,8 +177,8 @@ def _vectors() -> Finding:
         count = len(WordVectors.load(path).words)
     except TresError as error:
         text = f"needed by crawls from keywords and tres train: {first_line(error)}"
-        return Finding(FindingStatus.MISSING, "word vectors", text)
-    return Finding(FindingStatus.OK, "word vectors", f"{count:,} words, in {_shown(path)}")
+        return Finding(MISSING, "word vectors", text)
+    return Finding(OK, "word vectors", f"{count:,} words, in {_shown(path)}")
 
 
 def _output() -> Finding:
@@ -202,16 +187,16 @@ def _output() -> Finding:
         TemporaryFile(dir=place).close()
     except OSError as error:
         text = f"{place.resolve()} cannot be written: {error.strerror}"
-        return Finding(FindingStatus.PROBLEM, "output folder", text)
-    return Finding(FindingStatus.OK, "output folder", f"{OUTPUT.resolve()} can be written")
+        return Finding(PROBLEM, "output folder", text)
+    return Finding(OK, "output folder", f"{OUTPUT.resolve()} can be written")
 
 
 def _disk() -> Finding:
     free = shutil.disk_usage(Path()).free
     if free < LEAST_SPACE:
         text = f"{free / 1e6:,.0f} MB free here, must be {LEAST_SPACE / 1e6:,.0f} MB or more"
-        return Finding(FindingStatus.PROBLEM, "disk space", text)
-    return Finding(FindingStatus.OK, "disk space", f"{free / 1e9:,.1f} GB free here")
+        return Finding(PROBLEM, "disk space", text)
+    return Finding(OK, "disk space", f"{free / 1e9:,.1f} GB free here")
 
 
 def _open_files() -> Finding:
@@ -220,56 +205,49 @@ def _open_files() -> Finding:
     limit, _ = getrlimit(RLIMIT_NOFILE)
     if 0 <= limit < LEAST_FILES:
         text = f"{limit} at most, must be {LEAST_FILES} or more: ulimit -n 1024"
-        return Finding(FindingStatus.PROBLEM, "open files", text)
-    return Finding(
-        FindingStatus.OK, "open files", "no limit" if limit < 0 else f"{limit:,} at most"
-    )
+        return Finding(PROBLEM, "open files", text)
+    return Finding(OK, "open files", "no limit" if limit < 0 else f"{limit:,} at most")
 
 
 def _network() -> Finding:
     """Resolve one name, in a thread: nothing else ends a resolver that waits."""
     if proxies := {name: url for name, url in getproxies().items() if name in {"http", "https"}}:
         text = f"not tried: requests go to the proxy {', '.join({*proxies.values()})}"
-        return Finding(FindingStatus.OK, "network", without_credentials(text))
+        return Finding(OK, "network", without_credentials(text))
     faults = ["no answer"]
-    thread = Thread(target=_resolve, args=(faults,), daemon=True)
+
+    def resolve() -> None:
+        try:
+            getaddrinfo(KNOWN_HOST, None)
+        except gaierror as error:
+            faults.append(error.strerror or str(error))
+        else:
+            faults.clear()
+
+    thread = Thread(target=resolve, daemon=True)
     thread.start()
     thread.join(PATIENCE)
     if faults:
         text = f"{KNOWN_HOST} is not found ({faults[-1]}): check DNS; offline webs can be crawled"
-        return Finding(FindingStatus.MISSING, "network", text)
-    return Finding(FindingStatus.OK, "network", "names are resolved")
-
-
-def _resolve(faults: list[str]) -> None:
-    try:
-        getaddrinfo(KNOWN_HOST, None)
-    except gaierror as error:
-        faults.append(error.strerror or str(error))
-    else:
-        faults.clear()
+        return Finding(MISSING, "network", text)
+    return Finding(OK, "network", "names are resolved")
 
 
 def _extra(extra: str) -> Finding:
     if missing_packages(extra):
         text = f"for {PURPOSES[extra]}: {install_command(extra)}"
-        return Finding(FindingStatus.MISSING, extra, text)
-    return Finding(FindingStatus.OK, extra, f"for {PURPOSES[extra]}")
+        return Finding(MISSING, extra, text)
+    return Finding(OK, extra, f"for {PURPOSES[extra]}")
 
 
 def _browser() -> Finding:
     try:
-        return Finding(FindingStatus.OK, "chromium", str(find_browser()))
+        return Finding(OK, "chromium", str(find_browser()))
     except TresError as error:
-        return Finding(FindingStatus.MISSING, "chromium", f"for {PURPOSES['render']}: {error}")
+        return Finding(MISSING, "chromium", f"for {PURPOSES['render']}: {error}")
 
 
 def _shown(path: Path) -> str:
     """Return a path as one would write it here."""
     full, here = path.resolve(), Path.cwd()
     return str(full.relative_to(here)) if full.is_relative_to(here) else str(full)
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's message."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

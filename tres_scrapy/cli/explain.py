@@ -36,10 +36,9 @@ def command(words: tuple[str, ...], json: bool) -> None:
     path = record_of(run)
     with Record(path) as record, record.moment():
         explanation = FetchExplanation(record, canonicalise(url) or url)
+        print(explanation.as_json() if json else explanation, flush=True)
     if json:
-        print(explanation.as_json(), flush=True)
         return
-    print(explanation, flush=True)
     if reason := _topic_reason(path, explanation.address):
         print(f"\n{reason}", flush=True)
 

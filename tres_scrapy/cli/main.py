@@ -10,7 +10,8 @@ import sys
 from importlib.util import find_spec
 from typing import Final
 
-from tres_scrapy.cli.diagnosis import diagnose, first_line
+from tres_scrapy.cli.diagnosis import diagnose
+from tres_scrapy.url.message import first_line
 
 MEANINGS: Final = {
     "crawl": "collect the pages of a topic, from a URL",

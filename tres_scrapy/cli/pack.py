@@ -37,7 +37,10 @@ def command(words: tuple[str, ...], models: Path) -> None:
     """
     if len(words) != 3 or words[0] != "save":
         refuse("`save NAME RUN`", words)
-    name = _name(words[1])
+    try:
+        name = identifier(words[1])
+    except ValueError as error:
+        raise TresError(f"the name {words[1]!r} {error}") from None
     folder, place = find_folder(Path(words[2])), models / name
     if (place / TOPIC_FILE).exists():
         raise TresError(f"{place} exists: choose another name or remove it")
@@ -54,10 +57,3 @@ def command(words: tuple[str, ...], models: Path) -> None:
         print("All answers were no: this topic may find nothing relevant.")
     if name in topics(shipped_models()) and models == HERE:
         print(f"Crawls in this folder use it instead of the topic {name} that TRES brings.")
-
-
-def _name(text: str) -> str:
-    try:
-        return identifier(text)
-    except ValueError as error:
-        raise TresError(f"the name {text!r} {error}") from None

@@ -27,7 +27,7 @@ from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.cluster.record_join import Part, Position
 from tres_scrapy.cluster.shard_actor import THREADS, ShardActor
 from tres_scrapy.extensions.ending import SHUTDOWN
-from tres_scrapy.url.message import TresError, plainly
+from tres_scrapy.url.message import TresError, first_line, plainly
 
 LOOK: Final = 1.0  # seconds between two looks at the crawl
 PARTS: Final = 5.0  # seconds for what the records of the shards have
@@ -97,7 +97,7 @@ class Driver:
                 **local,
             )
         except Exception as error:  # Ray raises plain ones
-            raise TresError(f"Ray does not start: {_first_line(error)}") from None
+            raise TresError(f"Ray does not start: {first_line(error)}") from None
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ray's prints a stack
         try:
             yield
@@ -127,7 +127,7 @@ class Driver:
             self._actors[name] = remote.remote(*arguments)
         except ValueError as error:  # the name is taken
             job = self._plan.job
-            raise TresError(f"the crawl in {job} runs already ({_first_line(error)})") from None
+            raise TresError(f"the crawl in {job} runs already ({first_line(error)})") from None
 
     def _check(self, name: str, method: str) -> None:
         """Raise TresError if an actor cannot start."""
@@ -215,10 +215,6 @@ def require_cluster(address: str) -> None:
 def closing_time(plan: Plan) -> float:
     """Return how many seconds the processes of a crawl have to end."""
     return SENDING if plan.snapshots else CLOSING
-
-
-def _first_line(error: Exception) -> str:
-    return f"{error}".strip().partition("\n")[0]
 
 
 def _cause(error: RayError) -> str:

@@ -144,7 +144,6 @@ class ShardActor:
         process.start(install_signal_handlers=False)
         if crawling.done() and (error := crawling.exception()) is not None:
             raise error
-        assert crawler.stats is not None
         if shard.last is not None and not shard.is_replaced:
             RayWire(number, epoch).close(shard.last)
         return None if shard.is_ordered else str(crawler.stats.get_value("finish_reason"))

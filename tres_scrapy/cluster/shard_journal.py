@@ -32,7 +32,7 @@ class ShardJournal(Journal):
 
     def receive(self, crawl: Crawl, sender: int, number: int) -> None:
         """Save the links that a crawl received from another shard, up to a batch's number."""
-        with self.writing(crawl) as cursor:
+        with self.transaction(crawl) as cursor:
             self.outbox.receive(cursor, sender, number)
 
     def commit(self) -> None:

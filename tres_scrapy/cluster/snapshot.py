@@ -26,7 +26,7 @@ import fsspec
 from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.report.record_path import PART
 from tres_scrapy.run.run_file import NAME
-from tres_scrapy.url.message import TresError
+from tres_scrapy.url.message import TresError, first_line
 from tres_scrapy.url.whole_file import whole_file
 
 BLOCK: Final = 2**20  # bytes that are sent at once
@@ -84,7 +84,7 @@ def begin_run(url: str, identity: Mapping[str, str], run: str) -> None:
     except TresError:
         raise
     except Exception as error:  # libraries raise many kinds
-        text = str(error).strip().partition("\n")[0] or type(error).__name__
+        text = first_line(error)
         raise TresError(f"--snapshots {url}: {text}") from error
 
 

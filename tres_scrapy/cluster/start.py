@@ -21,6 +21,7 @@ from tres_scrapy.cluster.view import ClusterView
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.parser import budgets
+from tres_scrapy.config.typed import typed
 from tres_scrapy.config.visit import site_rules
 from tres_scrapy.crawl.assembly import learning_setup, require_packs
 from tres_scrapy.downloader.contact import check_contact, named_agent
@@ -118,11 +119,35 @@ def _gather(plan: Plan) -> bool:
     return is_whole
 
 
+def _check(config: Config) -> None:
+    """Raise ConfigError if several shards cannot crawl so."""
+    cap = config.max_per_domain
+    if config.policy != "tres" or not config.links.enabled:
+        raise ConfigError(
+            f"a crawl in shards needs {typed('policy', 'tres')} and {typed('link_model', True)}"
+        )
+    if config.stop is not None:
+        raise ConfigError(f"{typed('stop', config.stop)}: a crawl in shards has no such rule")
+    if cap is not None and cap.first != cap.last:
+        raise ConfigError(
+            f"{typed('max_per_domain', cap)}: a crawl in shards needs one number, or none"
+        )
+    if config.words.file is not None:
+        raise ConfigError(
+            f"{typed('keywords')} learns a topic in one process: give a pack ({typed('topic')})"
+        )
+    for name in ("answers", "answerer"):
+        if getattr(config.words, name) is not None:
+            raise ConfigError(f"{typed(name)}: a crawl in shards cannot be answered")
+
+
 def _config_of(order: Order) -> Config:
     """Return the options; raise ConfigError if shards cannot crawl so."""
     given = {f"TRES_{name.upper()}": value for name, value in order.arguments.items()}
     number = {"TRES_SHARD": "0", "TRES_SHARDS": str(order.shards)}
     config = Config.from_settings({**order.settings, **given, **number})
+    if order.shards > 1:
+        _check(config)
     config.require_seed()
     config.require_packages()
     if config.download.identity is not None:

@@ -22,7 +22,7 @@ from tres_scrapy.cluster.record_join import JoinedRecord
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import seeds
-from tres_scrapy.export.metrics import COUNTER, GAUGE, Metric, MetricsExport
+from tres_scrapy.export.metrics import Metric, MetricsExport
 from tres_scrapy.extensions.ending import IN_WORDS
 from tres_scrapy.extensions.terminal import TerminalLine
 from tres_scrapy.live.answering import Answering
@@ -147,14 +147,14 @@ WATCHED: Final = 2.0  # seconds between two looks at the records of the shards f
 UNWATCHED: Final = 10.0  # and without one
 # With a label `shard`. The names are not those of the sums, so that sum() counts nothing twice.
 SHARD_METRICS: Final = (
-    Metric("tres_shard_pages_total", COUNTER, "pages", "Pages fetched and judged."),
-    Metric("tres_shard_relevant_pages_total", COUNTER, "relevant_pages", "Relevant pages."),
-    Metric("tres_shard_frontier_links", GAUGE, "frontier_size", "Links waiting in the frontier."),
-    Metric("tres_shard_outbox_parcels", GAUGE, "outbox", "Batches of links not yet delivered."),
-    Metric("tres_shard_sent_bytes_total", COUNTER, "bytes_sent", "Bytes sent to others."),
-    Metric("tres_shard_last_q", GAUGE, "last_q", "Q of the last chosen link."),
-    Metric("tres_shard_report_age_seconds", GAUGE, "report_age", "Time since its last report."),
-    Metric("tres_shard_snapshot_age_seconds", GAUGE, "snapshot_age", "Time since its snapshot."),
+    Metric("tres_shard_pages_total", "pages", "Pages fetched and judged."),
+    Metric("tres_shard_relevant_pages_total", "relevant_pages", "Relevant pages."),
+    Metric("tres_shard_frontier_links", "frontier_size", "Links waiting in the frontier."),
+    Metric("tres_shard_outbox_parcels", "outbox", "Batches of links not yet delivered."),
+    Metric("tres_shard_sent_bytes_total", "bytes_sent", "Bytes sent to others."),
+    Metric("tres_shard_last_q", "last_q", "Q of the last chosen link."),
+    Metric("tres_shard_report_age_seconds", "report_age", "Time since its last report."),
+    Metric("tres_shard_snapshot_age_seconds", "snapshot_age", "Time since its snapshot."),
 )
 START_UP: Final = 60.0  # seconds that a shard may take until its first report
 EVERY: Final = 10.0  # seconds between two lines of the log

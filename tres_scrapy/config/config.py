@@ -221,33 +221,8 @@ class Config(Options):
             raise ConfigError(
                 f"an adaptive MAX depends on the number of pages: add {typed('pages', 'N')}"
             )
-        if self.shard.count:
-            if not places("shard_crawl"):
-                raise ConfigError("shards: this TRES was installed without crawls in shards")
-            if self.shard.count > 1:
-                self._check_shard()
-
-    def _check_shard(self) -> None:
-        cap, number, count = self.max_per_domain, self.shard.number, self.shard.count
-        if number >= count:
-            raise ConfigError(f"shard {number}: must be less than shards, {count}")
-        if self.policy != "tres" or not self.links.enabled:
-            raise ConfigError(
-                f"a crawl in shards needs {typed('policy', 'tres')} and {typed('link_model', True)}"
-            )
-        if self.stop is not None:
-            raise ConfigError(f"{typed('stop', self.stop)}: a crawl in shards has no such rule")
-        if cap is not None and cap.first != cap.last:
-            raise ConfigError(
-                f"{typed('max_per_domain', cap)}: a crawl in shards needs one number, or none"
-            )
-        if self.words.file is not None:
-            raise ConfigError(
-                f"{typed('keywords')} learns a topic in one process: give a pack ({typed('topic')})"
-            )
-        for name in ("answers", "answerer"):
-            if getattr(self.words, name) is not None:
-                raise ConfigError(f"{typed(name)}: a crawl in shards cannot be answered")
+        if self.shard.count and not places("shard_crawl"):
+            raise ConfigError("shards: this TRES was installed without crawls in shards")
 
     @property
     def topics(self) -> tuple[str, ...]:

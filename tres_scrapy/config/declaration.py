@@ -129,15 +129,8 @@ def declared(owner: type[Any], prefix: str, group: Group, place: Place = ()) -> 
             yield from declared(about["part"], prefix, about["group"], inner)
         elif about:
             name = prefix + (about["name"] or spec.name).upper()
-            yield Setting(
-                name,
-                about["parse"],
-                spec.default,
-                about["meaning"],
-                about["group"] or group,
-                inner,
-                about["see"],
-            )
+            own: dict[str, Any] = {"name": name, "group": about["group"] or group}
+            yield Setting(**about | own, default=spec.default, place=inner)
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from tres_scrapy.url.canonical import BARE_URL, canonicalise, has_known_suffix, with_scheme
@@ -21,6 +21,8 @@ CALLABLE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
 CONTACT: Final = re.compile(r"https?://[^\s()@]+\.[^\s()@]+|[^\s()@:/]+@[^\s()@]+\.[^\s()@]+")
 # seconds
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -230,21 +232,34 @@ def hosts(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def budgets(text: str) -> tuple[tuple[str, int], ...]:
-    """Read a file of domains, each with its most pages: lines such as `example.org 50`."""
-    if "\0" in text:  # no name of a file
-        raise ValueError("must be a file of lines such as `example.org 50`")
-    found = []
-    for line in lines_of(text):
-        name, _, most = line.rpartition(" ")
-        try:
-            if not re.fullmatch("[1-9][0-9]{0,8}", most):
-                raise ValueError
-            found += [(host, int(most)) for host in hosts(name)]
-        except ValueError:
-            msg = f"must be a file of lines such as `example.org 50`, not {line!r}"
-            raise ValueError(msg) from None
-    return tuple(found)
+def file_of(read: Callable[[str], T], example: str) -> Callable[[str], tuple[T, ...]]:
+    """Return a parser of a file of lines such as `example`, each of which `read` parses."""
+    rule = f"must be a file of lines such as `{example}`"
+
+    def parse(text: str) -> tuple[T, ...]:
+        if "\0" in text:  # no name of a file
+            raise ValueError(rule)
+        found = []
+        for line in lines_of(text):
+            try:
+                found.append(read(line))
+            except ValueError:
+                raise ValueError(f"{rule}, not {line!r}") from None
+        return tuple(found)
+
+    return parse
+
+
+def _budget(line: str) -> tuple[str, int]:
+    """Read a domain and its most pages, such as `example.org 50`."""
+    name, _, most = line.rpartition(" ")
+    (host,) = hosts(name)
+    if not re.fullmatch("[1-9][0-9]{0,8}", most):
+        raise ValueError
+    return host, int(most)
+
+
+budgets = file_of(_budget, "example.org 50")
 
 
 def languages(text: str) -> tuple[str, ...]:

@@ -15,27 +15,22 @@ class _Line:
     options: Collection[str] | None = None  # arguments that are options of `tres`; None: of Scrapy
 
 
-def speak_as_tres(options: Collection[str]) -> None:
-    """Name settings from now on as the program `tres` does, whose options are `options`."""
+def speak_of(options: Collection[str] | None) -> None:
+    """Name settings from now on as `options` of `tres`; None: as arguments of `scrapy crawl`."""
     _Line.options = options
-
-
-def speak_as_scrapy() -> None:
-    """Name settings as the arguments of `scrapy crawl` again."""
-    _Line.options = None
 
 
 def typed(name: str, value: object = "") -> str:
     """Return what gives the argument `name` a value; a bool is that of a switch."""
     if _Line.options is not None:
         return typed_setting(name, value)
-    return f"-a {name}={_text(value)}"
+    return f"-a {name}={value_text(value)}"
 
 
 def typed_setting(name: str, value: object = "") -> str:
     """Return the same for a setting that spiders without arguments of ours have too."""
     if name not in (_Line.options or ()):
-        return f"-s {PREFIX}{name.upper()}={_text(value)}"
+        return f"-s {PREFIX}{name.upper()}={value_text(value)}"
     if isinstance(value, bool):
         return option_of(name if value else f"no_{name}")
     return f"{option_of(name)} {value}".rstrip()
@@ -65,5 +60,6 @@ def crawl_of(spider: str) -> str:
     return f"scrapy crawl {spider}" if scrapys else f"tres {SPIDERS.get(spider, spider)}"
 
 
-def _text(value: object) -> str:
+def value_text(value: object) -> str:
+    """Return a value as the text of a setting."""
     return str(int(value)) if isinstance(value, bool) else str(value)

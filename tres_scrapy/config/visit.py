@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tres_scrapy.config.declaration import setting
-from tres_scrapy.config.parser import hosts, lines_of, whole
+from tres_scrapy.config.parser import file_of, hosts, whole
 
 DAY: Final = 86_400  # seconds
 TIMES: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-(?:([01]\d|2[0-3]):([0-5]\d)|24:00)")
@@ -75,18 +75,7 @@ class SiteRule(NamedTuple):
         return " ".join(str(each) for each in (self.site, self.hours, count) if each is not None)
 
 
-def site_rules(text: str) -> tuple[SiteRule, ...]:
-    """Read a file of sites, each with its hours, its requests a day, or both."""
-    if "\0" in text:  # no name of a file
-        raise ValueError("must be a file of lines such as `example.org 22:00-06:00 500`")
-    found = []
-    for line in lines_of(text):
-        try:
-            found.append(SiteRule.parse(line))
-        except ValueError:
-            rule = f"must be a file of lines such as `example.org 22:00-06:00 500`, not {line!r}"
-            raise ValueError(rule) from None
-    return tuple(found)
+site_rules = file_of(SiteRule.parse, "example.org 22:00-06:00 500")
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from scrapy import Request, Spider
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Response
 
-from tres_scrapy.downloader.refusal import TOO_LARGE, refusing
+from tres_scrapy.downloader.refusal import TOO_LARGE, WithKind
 
 MAX_ENCODINGS: Final = 3
 MAX_PARTS: Final = 1_000  # members of a gzip and frames of a zstd, which may be empty
@@ -23,18 +21,13 @@ _PARTS: Final[Mapping[bytes, re.Pattern[bytes]]] = {
 }
 
 
-class BoundedCompression(HttpCompressionMiddleware):
+class BoundedCompression(WithKind, HttpCompressionMiddleware):
     """Scrapy bounds the size of each layer; many empty parts in a small body would take minutes.
 
     What exceeds a limit is refused as TOO_LARGE. A body that ends early is read as far as it goes.
     """
 
-    def process_response(
-        self, request: Request, response: Response, spider: Spider | None = None
-    ) -> Request | Response:
-        with refusing(TOO_LARGE):
-            answer: Request | Response = super().process_response(request, response)
-        return answer
+    kind = TOO_LARGE
 
     def _handle_encoding(
         self, body: bytes, content_encoding: list[bytes], max_size: int

@@ -6,10 +6,11 @@ import asyncio
 import logging
 import math
 from collections.abc import Iterable
+from functools import partial
 from time import monotonic
 from typing import Final, Self
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, signals
 from scrapy.core.downloader import Slot
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
@@ -97,7 +98,8 @@ class CrawlDelay:
         if not asked:
             return
         if asked > self._max_delay:
-            ours = _belongs_here(self._crawler.spider)
+            spider = self._crawler.spider
+            ours = follows_links(spider) or type(spider).__module__.startswith("tres_scrapy.")
             logger.info(
                 "%s asks for %g s between fetches, more than %s: %s",
                 request.url,
@@ -154,9 +156,6 @@ class CrawlDelayMiddleware:
             raise NotConfigured
         return cls(crawler, delay)
 
-    def _ends(self) -> bool:
-        return is_closing(self._crawler.engine)
-
     async def process_request(self, request: Request) -> None:
         host = urlparse_cached(request).hostname or ""
         key = request.meta.get("download_slot", host)
@@ -174,7 +173,8 @@ class CrawlDelayMiddleware:
             active = set() if slot is None else slot.active  # Scrapy's queue sends to others first
             active.add(request)
             try:
-                await before_end(self._ends, asyncio.sleep(pause))
+                ends = partial(is_closing, self._crawler.engine)
+                await before_end(ends, asyncio.sleep(pause))
             finally:
                 active.discard(request)
 
@@ -182,8 +182,3 @@ class CrawlDelayMiddleware:
 def _is_taken(slot: Slot) -> bool:
     """Return whether a request to a slot of the downloader would wait for another to end."""
     return bool(slot.free_transfer_slots() <= len(slot.queue))
-
-
-def _belongs_here(spider: Spider | None) -> bool:
-    """Return whether a spider belongs to this package, or follows links as `tres` does."""
-    return follows_links(spider) or type(spider).__module__.startswith("tres_scrapy.")

@@ -37,9 +37,9 @@ def requests_under_way(engine: ExecutionEngine) -> int:
     return 0 if engine._slot is None else len(engine._slot.inprogress)
 
 
-def is_closing(engine: ExecutionEngine | None) -> bool:
+def is_closing(engine: ExecutionEngine) -> bool:
     """Return whether the crawl ends: it only waits for what is under way."""
-    slot = None if engine is None else engine._slot
+    slot = engine._slot
     return slot is None or slot.closing is not None
 
 

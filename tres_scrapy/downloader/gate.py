@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from math import inf
@@ -162,7 +162,7 @@ class BrowserGate(LocalServer):
         await browser.receive()  # the end of the request
         place = urlsplit(f"//{asked.target.decode()}")
         web = await self._open_web(place.hostname, place.port or DEFAULT_PORTS["https"])
-        try:
+        with closing(web.writer):
             if self._parent is not None:
                 headers = [(b"Host", asked.target), *self._credentials, CLOSE]
                 request = h11.Request(method=b"CONNECT", target=asked.target, headers=headers)
@@ -171,8 +171,6 @@ class BrowserGate(LocalServer):
                     raise ConnectionError("the proxy refused the tunnel")
             await browser.send(h11.Response(status_code=200, headers=[]))
             await _join(_copy(browser, web), _copy(web, browser, self._rule.longest))
-        finally:
-            web.writer.close()
 
     async def _forward(self, asked: h11.Request, browser: _Stream) -> None:
         url = asked.target.decode()
@@ -180,14 +178,12 @@ class BrowserGate(LocalServer):
         if parts.scheme != "http":
             raise RefusedError("not http")
         web = await self._open_web(parts.hostname, parts.port or DEFAULT_PORTS["http"])
-        try:
+        with closing(web.writer):
             place = url if self._parent is not None else f"{parts.path or '/'}?{parts.query}"
             place = place.removesuffix("?")
             headers = _passed_on(asked, *self._credentials)
             await web.send(h11.Request(method=asked.method, target=place, headers=headers))
             await _join(_pass_body(browser, web), _pass_answer(web, browser, self._rule.longest))
-        finally:
-            web.writer.close()
 
     async def _open_web(self, host: str | None, port: int) -> _Stream:
         if not host or not (self._rule.private or may_be_public(host)):

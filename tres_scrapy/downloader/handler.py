@@ -22,7 +22,6 @@ from tres_scrapy.downloader.engine import before_end, is_closing
 from tres_scrapy.downloader.identity import Identity
 from tres_scrapy.downloader.request import ROBOTS_TXT, follows_links
 
-HEADERS: Final = ("Signature-Agent", "Signature-Input", "Signature")
 MAX_HEADER_LENGTH: Final = 256 * 1024  # bytes of all header lines, the limit of browsers
 
 
@@ -71,8 +70,7 @@ def signed(request: Request, identity: Identity) -> Request:
     again = copy(request)
     again.headers = request.headers.copy()
     host = request.headers.getRawHeaders(b"host")[0]
-    headers = identity.sign_request(host.decode("latin-1"))
-    for name, value in zip(HEADERS, headers, strict=True):
+    for name, value in identity.sign_request(host.decode("latin-1")).items():
         again.headers.addRawHeader(name, value)
     return again
 
@@ -96,10 +94,7 @@ class BoundedHandler(http11.HTTP11DownloadHandler):
         fetched = self._fetch(request)
         if not follows_links(self._crawler.spider):
             return await fetched
-        return await before_end(self._ends, fetched)
-
-    def _ends(self) -> bool:
-        return is_closing(self._crawler.engine)
+        return await before_end(partial(is_closing, self._crawler.engine), fetched)
 
     async def _fetch(self, request: ScrapyRequest) -> Response:
         if ROBOTS_TXT not in request.meta:

@@ -18,7 +18,7 @@ from secrets import token_urlsafe
 from shlex import quote
 from stat import S_IMODE
 from time import time
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -39,14 +39,6 @@ _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"  # of a host
 ORIGIN: Final = re.compile(rf"(https://{_LABEL}(?:\.{_LABEL})*(?::(\d{{1,5}}))?)/?", re.ASCII)
 MAX_PORT: Final = 65_535
 KIND: Final = {"crv": "Ed25519", "kty": "OKP"}
-
-
-class SignatureHeaders(NamedTuple):
-    """The values of Signature-Agent, Signature-Input and Signature."""
-
-    agent: str
-    input: str
-    signature: str
 
 
 class Identity:
@@ -90,7 +82,7 @@ class Identity:
             file.write(json.dumps(fields, indent=1) + "\n")
         return path
 
-    def sign_request(self, authority: str) -> SignatureHeaders:
+    def sign_request(self, authority: str) -> dict[str, str]:
         """Return headers for a request to a host (with its port, unless that is the default)."""
         now, agent = int(time()), f'"{self.agent}"'
         covered = {'"@authority"': authority.lower(), f'"signature-agent";key="{LABEL}"': agent}
@@ -98,8 +90,12 @@ class Identity:
             f';created={now};keyid="{self.keyid}";alg="ed25519";expires={now + LIFETIME}'
             f';nonce="{token_urlsafe(NONCE)}";tag="web-bot-auth"'
         )
-        signed = self._sign(covered, parameters)
-        return SignatureHeaders(f"{LABEL}={agent}", *(f"{LABEL}={each}" for each in signed))
+        described, signature = self._sign(covered, parameters)
+        return {
+            "Signature-Agent": f"{LABEL}={agent}",
+            "Signature-Input": f"{LABEL}={described}",
+            "Signature": f"{LABEL}={signature}",
+        }
 
     def sign_directory(self, digest: str, now: datetime) -> tuple[str, str]:
         """Return members of Signature-Input and Signature that prove that we have the key."""

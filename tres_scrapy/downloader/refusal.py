@@ -86,7 +86,7 @@ def refusing(kind: str) -> Iterator[None]:
         raise
 
 
-class _WithKind:
+class WithKind:
     """Gives `kind` to what the middleware after it in the bases refuses."""
 
     kind: ClassVar[str]
@@ -99,7 +99,7 @@ class _WithKind:
         return answer
 
 
-class Redirects(_WithKind, RedirectMiddleware):
+class Redirects(WithKind, RedirectMiddleware):
     """Scrapy's redirects, whose limit has a kind; none to a host whose name is too long."""
 
     kind = REDIRECT_LIMIT.kind
@@ -113,7 +113,7 @@ class Redirects(_WithKind, RedirectMiddleware):
         return super().process_response(request, response, spider)
 
 
-class MetaRefreshes(_WithKind, MetaRefreshMiddleware):
+class MetaRefreshes(WithKind, MetaRefreshMiddleware):
     """Scrapy's redirects by a meta element, whose limit has a kind.
 
     Scrapy looks for the element in the first 4,096 characters, but decodes the whole page first.

@@ -24,6 +24,7 @@ from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.rendering import Rendering
 from tres_scrapy.downloader.request import RECEIVED, RENDERED, header_pairs
 from tres_scrapy.downloader.tab import FetchedPage, Rendered, RenderError, Tab, TabLimits
+from tres_scrapy.url.message import first_line
 
 STARTING: Final = 60.0  # seconds for the browser to start
 OPENING: Final = 30.0  # seconds for a tab: one opened while the browser ends never appears
@@ -127,15 +128,12 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
                 try:
                     return await self._in_tab(document, await self._rendering.port(request))
                 except BrowserError as error:
-                    if self._browser_runs():
-                        line = str(error).partition("\n")[0]
-                        raise RenderError("render_error", f"Rendering failed: {line}") from None
+                    if hasattr(self, "browser") and self.browser.is_connected():
+                        said = f"Rendering failed: {first_line(error)}"
+                        raise RenderError("render_error", said) from None
                     logger.warning("The browser ended at %s: starting it again", request.url)
                 await asyncio.sleep(PAUSE)
         raise RenderError("render_crash", "Rendering crashed the browser")
-
-    def _browser_runs(self) -> bool:
-        return hasattr(self, "browser") and self.browser.is_connected()
 
     async def _in_tab(self, document: FetchedPage, port: int) -> Rendered:
         kind = str(port)
@@ -187,11 +185,9 @@ def _response(response: HtmlResponse, html: str) -> Response:
 
 
 def _why(error: Exception, browser: Path) -> str:
-    said = str(error)
     if isinstance(error, TimeoutError):
         return f"{browser} did not start within {STARTING:.0f} seconds"
-    if NO_SANDBOX.search(said):
+    if NO_SANDBOX.search(str(error)):
         return f"{browser} cannot start its sandbox here: set {typed('browser_sandbox', False)}"
-    line = said.partition("\n")[0]
     path = typed("browser", "PATH")
-    return f"{browser} does not start ({line}): install Chromium or set {path}"
+    return f"{browser} does not start ({first_line(error)}): install Chromium or set {path}"

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from http import HTTPStatus
 from time import monotonic
 from typing import Final, Self
 
@@ -35,11 +36,8 @@ SMALLEST: Final = 1024  # bytes that any host's rules count as at least
 LONG: Final = 16 * 1024  # bytes; longer rules are parsed in a thread
 VALID: Final = 24 * 3600.0  # seconds after which rules are fetched again
 AGAIN: Final = 10.0  # seconds after which rules that could not be had are asked for again, at most
-OK: Final = 200
-NOT_MODIFIED: Final = 304
 LONGEST: Final = 1_000  # bytes of a validator that is kept
 VALIDATORS: Final = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
-BUSY: Final = 429
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +140,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         self._stats.inc_value("robotstxt/request_count")
         try:
             response = await self.crawler.engine.download_async(wanted)
-            if response.status == NOT_MODIFIED and old.if_changed:
+            if response.status == HTTPStatus.NOT_MODIFIED and old.if_changed:
                 self._count(response)
                 return replace(old, until=monotonic() + VALID, error=None)
             rules = await self._read(response, request)
@@ -165,11 +163,11 @@ class RobotsMiddleware(RobotsTxtMiddleware):
 
     async def _read(self, response: Response, request: Request) -> Rules:
         self._count(response)
-        if response.status == BUSY or response.status >= 500:
+        if response.status == HTTPStatus.TOO_MANY_REQUESTS or response.status >= 500:
             asked = {"Retry-After": response.headers.get("Retry-After") or b""}
             bare = Response(response.url, response.status, headers=asked)  # its body may be long
             raise HttpError(bare, f"HTTP {response.status} for {response.url}")
-        body = response.body if response.status == OK else b""
+        body = response.body if response.status == HTTPStatus.OK else b""
         if len(body) > LONG:
             parser, own = await asyncio.to_thread(self._parse, body)
         else:
@@ -189,7 +187,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
 
 def _if_changed(wanted: Request, response: Response) -> dict[str, bytes]:
     """Return the headers that ask for a file only if it changes; none after a redirect."""
-    if response.status != OK or response.url != wanted.url:
+    if response.status != HTTPStatus.OK or response.url != wanted.url:
         return {}
     given = {ask: response.headers.get(name) for name, ask in VALIDATORS.items()}
     return {ask: value for ask, value in given.items() if value and len(value) <= LONGEST}

@@ -24,7 +24,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.export.csv_table import CsvPipeline
 from tres_scrapy.export.known import NewnessPipeline
-from tres_scrapy.export.late_item import LastVerdicts, LateItems, pipelines
+from tres_scrapy.export.late_item import LastVerdicts, LateItems
 from tres_scrapy.export.output_file import count_lines
 from tres_scrapy.export.topic_view import topic_view
 from tres_scrapy.extensions.recorder import Recorder
@@ -32,7 +32,6 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.topic_source import learns
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_path import find_record
 from tres_scrapy.run.run_file import FINAL, open_to_write
 from tres_scrapy.url.message import TresError, plainly, plural
 from tres_scrapy.url.whole_file import drop_torn_line, whole_file
@@ -104,9 +103,8 @@ class FinalOutput:
                 verdicts = LastVerdicts(record, view, fields)
         late = self._items(verdicts)
         settled = settle(path, verdicts, late, frozenset() if sender is None else sender.sent)
-        for table in pipelines(self._crawler, CsvPipeline):
+        if (table := self._crawler.get_item_pipeline(CsvPipeline)) is not None:
             table.rewrite(verdicts.of, late)
-        assert self._crawler.stats is not None
         recorder.note_final(_final(settled, verdicts))
         figures = settled._asdict() | {"identity": verdicts.identity}
         figures["pages"] = len(figures.pop("rows"))
@@ -122,19 +120,18 @@ class FinalOutput:
         dropped = frozenset() if sender is None else sender.dropped
         found = [*verdicts.late.values(), *verdicts.back]
         items = [item for item in found if item.url not in dropped]
-        for known in pipelines(self._crawler, NewnessPipeline):
+        if (known := self._crawler.get_item_pipeline(NewnessPipeline)) is not None:
             for item in items:
                 known.process_item(item)
         return items
 
 
-def renew(run: Path) -> list[str]:
-    """Write the output of an ended crawl again by the topic of now; return what to say of that.
+def renew(path: Path) -> list[str]:
+    """Write the output of the ended crawl of a record again, by the topic of now.
 
-    Nothing is done while the crawl runs, or if it has no output. Raise OSError or TresError if a
-    file cannot be used.
+    Return what to say of that. Nothing is done while the crawl runs, or if it has no output. Raise
+    OSError or TresError if a file cannot be used.
     """
-    path = find_record(run)
     with Record(path) as record:
         meta, view = record.meta(), topic_view(record)
         output = Path(meta.get("output", ""))

@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -39,7 +39,6 @@ from tres_scrapy.run.run_file import FINAL, LATE_ITEMS, OUT, Fetch
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.url.message import TresError, plainly, plural
 
-T = TypeVar("T")
 TRAIL: Final = 100  # URLs in the path of an item
 PATIENCE: Final = 5.0  # seconds from one line of the log to the next
 
@@ -140,7 +139,6 @@ class LateItems:
 
     async def _send(self, session: CrawlSession, recorder: Recorder) -> None:
         engine = self._crawler.engine
-        assert engine is not None
         self.verdicts = verdicts = None
         try:
             with suppress(TresError):  # after this answer, the topic has learned from all pages
@@ -171,7 +169,6 @@ class LateItems:
         self, kind: int, items: Mapping[int, Any], job: Job | None, recorder: Recorder
     ) -> None:
         """Send items that were not sent before; with JOBDIR each of them once, whatever happens."""
-        assert self._crawler.engine is not None
         before = self._rows[kind] | (set() if job is None else job.rows_handed_over(kind))
         new = {row: item for row, item in items.items() if row not in before}
         self._rows[kind].update(new)
@@ -181,16 +178,10 @@ class LateItems:
             if job is None:
                 recorder.note(LATE_ITEMS, json.dumps([*new]))  # `tres forget` names them
             self.sent.update(item.url for item in new.values())
-            for output in pipelines(self._crawler, JsonLinesPipeline):
+            if (output := self._crawler.get_item_pipeline(JsonLinesPipeline)) is not None:
                 output.hold(self.sent)
         send = self._crawler.engine.scraper.start_itemproc_async
         await asyncio.gather(*(send(item, response=None) for item in new.values()))
-
-
-def pipelines(crawler: Crawler, kind: type[T]) -> list[T]:
-    """Return the pipelines of a kind that a crawl has, of ours at most one."""
-    assert crawler.engine is not None
-    return [each for each in crawler.engine.scraper.itemproc.middlewares if isinstance(each, kind)]
 
 
 def late_item(

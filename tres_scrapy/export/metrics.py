@@ -40,9 +40,7 @@ INTERVAL: Final = 1.0  # seconds between states
 BETWEEN_FILES: Final = 15  # states between two writes of the file
 MOST_CONNECTIONS: Final = 16  # at once, each with a thread; others are closed
 PATIENCE: Final = 5.0  # seconds for a request
-COUNTER, GAUGE = "counter", "gauge"
 Family = CounterMetricFamily | GaugeMetricFamily
-FAMILIES: Final = {COUNTER: CounterMetricFamily, GAUGE: GaugeMetricFamily}
 
 logger = logging.getLogger(__name__)
 
@@ -51,34 +49,33 @@ class Metric(NamedTuple):
     """A figure of the crawl and its name in Prometheus; counters end in `_total`."""
 
     name: str
-    kind: str
     figure: str
     meaning: str
 
 
 METRICS: Final = (
-    Metric("tres_pages_total", COUNTER, "pages", "Pages fetched and judged."),
-    Metric("tres_relevant_pages_total", COUNTER, "relevant_pages", "Pages judged relevant."),
-    Metric("tres_harvest_ratio", GAUGE, "harvest_rate", "Relevant pages / all pages, 0 to 1."),
-    Metric("tres_relevant_domains", GAUGE, "relevant_domains", "Domains with a relevant page."),
-    Metric("tres_domains_given_up", GAUGE, "domains_given_up", "Domains that failed too often."),
-    Metric("tres_hosts_given_up", GAUGE, "hosts_given_up", "Hosts that failed after their rests."),
-    Metric("tres_frontier_links", GAUGE, "frontier_size", "Links waiting in the frontier."),
-    Metric("tres_links_left_out_total", COUNTER, "links_left_out", "Links dropped: frontier full."),
-    Metric("tres_tree_leaves", GAUGE, "leaves", "Leaves of the tree."),
-    Metric("tres_choices_total", COUNTER, "choices", "Links chosen to be fetched."),
-    Metric("tres_fetches_in_progress", GAUGE, "leased", "Chosen links not yet booked."),
-    Metric("tres_gradient_steps_total", COUNTER, "updates", "Gradient steps taken."),
-    Metric("tres_gradient_steps_skipped_total", COUNTER, "skipped_updates", "Steps not finite."),
-    Metric("tres_q_loss", GAUGE, "q_loss", "Loss of the last gradient step."),
-    Metric("tres_q_evaluations_total", COUNTER, "q_evaluations", "Links whose Q was computed."),
-    Metric("tres_judge_queue_pages", GAUGE, "judge_waiting", "Pages waiting to be judged."),
-    Metric("tres_archive_queue_bytes", GAUGE, "archive_waiting", "Bodies waiting to be archived."),
-    Metric("tres_archive_bytes", GAUGE, "archive_size", "Size of the WARC file."),
+    Metric("tres_pages_total", "pages", "Pages fetched and judged."),
+    Metric("tres_relevant_pages_total", "relevant_pages", "Pages judged relevant."),
+    Metric("tres_harvest_ratio", "harvest_rate", "Relevant pages / all pages, 0 to 1."),
+    Metric("tres_relevant_domains", "relevant_domains", "Domains with a relevant page."),
+    Metric("tres_domains_given_up", "domains_given_up", "Domains that failed too often."),
+    Metric("tres_hosts_given_up", "hosts_given_up", "Hosts that failed after their rests."),
+    Metric("tres_frontier_links", "frontier_size", "Links waiting in the frontier."),
+    Metric("tres_links_left_out_total", "links_left_out", "Links dropped: frontier full."),
+    Metric("tres_tree_leaves", "leaves", "Leaves of the tree."),
+    Metric("tres_choices_total", "choices", "Links chosen to be fetched."),
+    Metric("tres_fetches_in_progress", "leased", "Chosen links not yet booked."),
+    Metric("tres_gradient_steps_total", "updates", "Gradient steps taken."),
+    Metric("tres_gradient_steps_skipped_total", "skipped_updates", "Steps not finite."),
+    Metric("tres_q_loss", "q_loss", "Loss of the last gradient step."),
+    Metric("tres_q_evaluations_total", "q_evaluations", "Links whose Q was computed."),
+    Metric("tres_judge_queue_pages", "judge_waiting", "Pages waiting to be judged."),
+    Metric("tres_archive_queue_bytes", "archive_waiting", "Bodies waiting to be archived."),
+    Metric("tres_archive_bytes", "archive_size", "Size of the WARC file."),
 )
-FAILED: Final = Metric("tres_failures_total", COUNTER, FAILURES, "Failed fetches, by kind.")
-LAG: Final = Metric("tres_reactor_lag_seconds", GAUGE, "", "Delay of the event loop.")
-INFO: Final = Metric("tres_crawl_info", GAUGE, "", "Always 1; labels: topic and policy.")
+FAILED: Final = Metric("tres_failures_total", FAILURES, "Failed fetches, by kind.")
+LAG: Final = Metric("tres_reactor_lag_seconds", "", "Delay of the event loop.")
+INFO: Final = Metric("tres_crawl_info", "", "Always 1; labels: topic and policy.")
 ALL: Final = (*METRICS, FAILED, LAG, INFO)
 
 
@@ -122,7 +119,8 @@ class CrawlCollector(Collector):
 
 def _family(metric: Metric, labels: Sequence[str], values: Mapping[Any, float]) -> Family:
     """Return a metric with its values, which are by tuples of labels."""
-    family: Family = FAMILIES[metric.kind](metric.name, metric.meaning, labels=labels)
+    kind = CounterMetricFamily if metric.name.endswith("_total") else GaugeMetricFamily
+    family: Family = kind(metric.name, metric.meaning, labels=labels)
     for given, value in values.items():
         family.add_metric(given, value)
     return family

@@ -15,13 +15,13 @@ import secrets
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http import HTTPStatus
+from http.client import responses
 from io import BytesIO
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Final
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -53,10 +53,6 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _new_id() -> str:
-    return f"<urn:uuid:{uuid4()}>"
-
-
 @dataclass(slots=True)
 class Exchange:
     """A request of the crawl and its response, headers decoded as latin-1.
@@ -76,7 +72,7 @@ class Exchange:
     protocol: str = "HTTP/1.1"
     truncated: str = ""
     date: datetime = field(default_factory=_now)
-    id: str = field(default_factory=_new_id)  # of the response record
+    id: str = field(default_factory=lambda: f"<urn:uuid:{uuid4()}>")  # of the response record
 
 
 def info_record(name: str, fields: dict[str, str]) -> list[bytes]:
@@ -100,7 +96,8 @@ def exchange_records(exchange: Exchange) -> list[bytes]:
         "WARC-Target-URI": exchange.url,
         "WARC-Concurrent-To": exchange.id,
     }
-    status = f"{exchange.protocol} {exchange.status} {_phrase(exchange.status)}".rstrip()
+    phrase = responses.get(exchange.status, "")  # Scrapy does not keep the one received
+    status = f"{exchange.protocol} {exchange.status} {phrase}".rstrip()
     received, sent = _http(status, _undone(exchange.headers)), _http(*_request(exchange))
     return [
         _record(WarcRecordType.response, head, received, exchange.body),
@@ -156,14 +153,6 @@ def _date(date: datetime) -> str:
     return date.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _phrase(status: int) -> str:
-    """Return the standard reason phrase: Scrapy does not keep the one received."""
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
-
-
 def _undone(headers: Headers) -> Headers:
     return [(KEPT_AS + name if name.lower() == UNDONE else name, value) for name, value in headers]
 
@@ -199,9 +188,7 @@ class ArchiveWriter:
         self._mark = _mark_of(path) if self.size else secrets.randbits(32)
         self._waiting = 0
         self._lock = threading.Lock()
-        self._tasks: SimpleQueue[tuple[Callable[[], list[bytes]], int] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="tres-archive", daemon=True)
-        self._thread.start()
+        self._pool = ThreadPoolExecutor(1, "tres-archive")
 
     @property
     def waiting(self) -> int:
@@ -217,23 +204,20 @@ class ArchiveWriter:
         """Queue `make`, whose records the thread appends; they hold `size` bytes of body."""
         with self._lock:
             self._waiting += size
-        self._tasks.put((make, size))
+        self._pool.submit(self._write, make, size)
 
     def close(self) -> None:
         """Write what waits and close the file."""
-        self._tasks.put(None)
-        self._thread.join()
+        self._pool.shutdown()
         self._file.close()
 
-    def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            make, size = task
-            if self.error is None:
-                self._write(make)
-            with self._lock:
-                self._waiting -= size
+    def _write(self, make: Callable[[], list[bytes]], size: int) -> None:
+        if self.error is None:
+            self._append_made(make)
+        with self._lock:
+            self._waiting -= size
 
-    def _write(self, make: Callable[[], list[bytes]]) -> None:
+    def _append_made(self, make: Callable[[], list[bytes]]) -> None:
         try:
             data = b"".join(gzip.compress(each, LEVEL, mtime=self._mark) for each in make())
         except Exception as error:  # a bad response must not end the archive
@@ -286,7 +270,8 @@ def _whole(content: mmap) -> int:
     while start > 0 and not _begins_record(content, start):  # too short to identify
         start = content.rfind(beginning, 0, start + LENGTH - 1)
     if not _begins_record(content, start):
-        if _may_begin_record(content[:PEEK]):
+        first = content[:PEEK]
+        if MAGIC.startswith(first[: len(MAGIC)]) and MARK.startswith(_first_bytes(first)):
             return 0  # cut within the first bytes of the file
         raise TresError("it is not a WARC file with one gzip member per record: give another name")
     end = _end(content, start)
@@ -295,10 +280,6 @@ def _whole(content: mmap) -> int:
 
 def _begins_record(content: mmap, start: int) -> bool:
     return _first_bytes(content[start : start + PEEK]).startswith(MARK)
-
-
-def _may_begin_record(start: bytes) -> bool:
-    return MAGIC.startswith(start[: len(MAGIC)]) and MARK.startswith(_first_bytes(start))
 
 
 def _first_bytes(member: bytes) -> bytes:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 import numpy as np
 from scrapy import Request, Spider
-from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
@@ -17,6 +14,7 @@ from tres_scrapy.crawl.share import Shares, members
 from tres_scrapy.downloader.engine import requests_under_way, wake
 from tres_scrapy.downloader.request import SAMPLE
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.frontier.host import host_of
 from tres_scrapy.live.steering import (
     ENDING,
     PAUSED,
@@ -41,7 +39,7 @@ class Control(Steering):
         """RUNNING, PAUSED or ENDING."""
         if self._ending or not self._crawler.crawling:
             return ENDING
-        return PAUSED if self._engine.paused else RUNNING
+        return PAUSED if self._crawler.engine.paused else RUNNING
 
     @property
     def cap(self) -> Cap | None:
@@ -51,14 +49,14 @@ class Control(Steering):
     @property
     def requests_under_way(self) -> int:
         """The number of requests that have no answer yet, or whose answer is being read."""
-        return requests_under_way(self._engine)
+        return requests_under_way(self._crawler.engine)
 
     def _pause(self) -> None:
-        self._engine.pause()
+        self._crawler.engine.pause()
 
     def _resume(self) -> None:
-        self._engine.unpause()
-        wake(self._engine)
+        self._crawler.engine.unpause()
+        wake(self._crawler.engine)
 
     def _stop(self) -> None:
         self._ending = True
@@ -66,10 +64,10 @@ class Control(Steering):
 
     def _add_seeds(self, text: str) -> str:
         """Add seeds; if some of several URLs are refused, the others are added."""
-        if type(self._spider).parse is Spider.parse:
-            raise ControlError(
-                f"The spider {self._spider.name!r} has no parse() for the page of a seed"
-            )
+        spider = self._crawler.spider
+        assert spider is not None
+        if type(spider).parse is Spider.parse:
+            raise ControlError(f"The spider {spider.name!r} has no parse() for the page of a seed")
         added, refused = [], []
         for word in dict.fromkeys(parted(text)):
             try:
@@ -92,7 +90,7 @@ class Control(Steering):
         rows = crawl.change_cap(cap, own)
         if job is not None and not job.note_cap(cap):
             raise ControlError("JOBDIR cannot be written: the crawl stops")
-        wake(self._engine)
+        wake(self._crawler.engine)
         return f"; back in the frontier: {len(rows):,} links" if len(rows) else ""
 
     def _distrust(self, site: str) -> str:
@@ -118,7 +116,7 @@ class Control(Steering):
         crawl = self._session.crawl
         if crawl.finished:
             raise ControlError(f"All pages asked for are fetched: {crawl.limit:,}")
-        host = urlsplit(url).hostname or ""
+        host = host_of(url)
         if not Config.of(self._crawler.settings).download.private_addresses:
             require_public(host)
         if crawl.store.closure.is_closed(url):
@@ -132,17 +130,7 @@ class Control(Steering):
         if crawl.store.is_given_up(url):
             raise ControlError(f"{host} is given up: it failed too often")
         request = Request(url)
-        self._engine.crawl(request)
+        self._crawler.engine.crawl(request)
         if SAMPLE not in request.meta:
             raise ControlError(f"{url} was not added: the frontier is full")
         return url
-
-    @property
-    def _engine(self) -> ExecutionEngine:
-        assert self._crawler.engine is not None
-        return self._crawler.engine
-
-    @property
-    def _spider(self) -> Spider:
-        assert self._crawler.spider is not None
-        return self._crawler.spider

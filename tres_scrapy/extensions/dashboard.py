@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from pathlib import Path
 from socket import socket
 from typing import Self
@@ -16,12 +15,13 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.ending import IN_WORDS
-from tres_scrapy.extensions.progress import SessionMonitor
+from tres_scrapy.extensions.progress import state_of
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.topic_source import topic_folder
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.resource import LivePage, listening
+from tres_scrapy.live.state import Monitor
 from tres_scrapy.live.token import PageAccess
 from tres_scrapy.live.view import TICK, PageState, View
 
@@ -55,11 +55,19 @@ class Dashboard:
             return
         control = Control(self._crawler, session)
         answering = self._answering(session, recorder)
-        session.listeners.append(partial(_note, answering))
-        monitor = SessionMonitor(session)
-        self._state = PageState(
-            self._config, control, lambda: monitor.look(under_way=control.requests_under_way)
-        )
+
+        def note(booking: Booking) -> None:
+            if booking.judged is not None:
+                page = booking.judged.page
+                answering.note(page.url, page.title, page.text)
+
+        session.listeners.append(note)
+        monitor = Monitor(state_of(session))
+
+        def look() -> Monitor:
+            return monitor.take(state_of(session, under_way=control.requests_under_way))
+
+        self._state = PageState(self._config, control, look)
         view = View(recorder.path, answering)
         self._page = LivePage(PageAccess(), control, view, self._state, reactor)
         self._page.serve(self._socket)
@@ -91,9 +99,3 @@ class Dashboard:
         if self._config.watch.report and session.crawl.pages:
             found.append(recorder.path.with_suffix(".html"))
         return [*found, recorder.path]
-
-
-def _note(answering: Answering, booking: Booking) -> None:
-    if booking.judged is not None:
-        page = booking.judged.page
-        answering.note(page.url, page.title, page.text)

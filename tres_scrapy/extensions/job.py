@@ -178,7 +178,8 @@ class Job:
         """Return the pauses that hosts asked for, also those that are over, as they were saved."""
         with reading():
             kept = self.journal.noted_after(_REST).items()
-            return {host: _rest(*value.split(" ")) for host, value in kept}
+            rests = {host: value.split(" ") for host, value in kept}
+            return {host: (int(until), kind[:LONGEST]) for host, (until, kind) in rests.items()}
 
     def note_visit(self, visit: Visit) -> bool:
         """Save how many requests a site has had on a day."""
@@ -288,7 +289,3 @@ class Job:
                 )
             crawl.change_cap(cap)
             logger.info("MAX is %s, as changed during the crawl", cap)
-
-
-def _rest(until: str, kind: str) -> tuple[int, str]:
-    return int(until), kind[:LONGEST]

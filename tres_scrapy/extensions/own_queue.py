@@ -97,7 +97,8 @@ class _JsonQueue:
 
     def push(self, request: Request) -> None:
         parts = urlparse_cached(request)
-        if parts.scheme not in WEB or "@" in parts.netloc or not _is_kept(request):
+        is_kept = request.meta.keys().isdisjoint(PROXIES)
+        if parts.scheme not in WEB or "@" in parts.netloc or not is_kept:
             raise ValueError(f"{request} stays in memory: the file would not hold all of it")
         try:
             text = dump_request(request, self._spider)
@@ -121,10 +122,6 @@ class _JsonQueue:
         except ValueError as error:
             logger.error("A request in JOBDIR is left out: %s", error)
             return None
-
-
-def _is_kept(request: Request) -> bool:
-    return request.meta.keys().isdisjoint(PROXIES)
 
 
 class JsonLifoDiskQueue(_JsonQueue, LifoDiskQueue):  # type: ignore[misc]

@@ -27,19 +27,6 @@ _REDRAW: Final = 1.0  # seconds
 logger = logging.getLogger(__name__)
 
 
-class SessionMonitor(Monitor):
-    """Monitors a crawl in this process, which is its only shard."""
-
-    def __init__(self, session: CrawlSession) -> None:
-        self.session = session
-        super().__init__(state_of(session))
-
-    def look(self, **more: float) -> Self:
-        """Take the state of now, with more figures."""
-        self.take(state_of(self.session, **more))
-        return self
-
-
 def state_of(session: CrawlSession, **more: float) -> CrawlState:
     """Return the state of a crawl in this process, with more figures."""
     crawl = session.crawl
@@ -60,7 +47,7 @@ class Progress:
         self._interval = interval
         self._live = live
         self._line: TerminalLine | None = None
-        self._monitor: SessionMonitor | None = None
+        self._monitor: Monitor | None = None
         self._loops: list[AsyncioLoopingCall | LoopingCall] = []
         self._warned: set[str] = set()  # what the log has warned of
 
@@ -75,7 +62,7 @@ class Progress:
 
     def spider_opened(self, spider: Spider) -> None:
         session = CrawlSession.of(self._crawler)
-        self._monitor = SessionMonitor(session)
+        self._monitor = Monitor(state_of(session))
         session.listeners.append(self.booked)
         settings = self._crawler.settings
         config = Config.of(settings)
@@ -112,14 +99,15 @@ class Progress:
         if self._monitor is not None:
             self._log(self._monitor, closing=True)
 
-    def _log(self, monitor: SessionMonitor, *, closing: bool = False) -> None:
-        state = monitor.look().state
-        if closing and (reach := monitor.session.crawl.outlook.left) is not None:
+    def _log(self, monitor: Monitor, *, closing: bool = False) -> None:
+        session = CrawlSession.of(self._crawler)
+        state = monitor.take(state_of(session)).state
+        if closing and (reach := session.crawl.outlook.left) is not None:
             logger.info("By the yields of its hosts, %s", reach)
         domains, phase = state.sum("relevant_domains"), state.shards[0].get("phase")
         of_limit = f"/{state.limit}" if state.limit is not None else ""
         left = None if closing else monitor.left
-        waits = "" if closing else self._waits(monitor)
+        waits = "" if closing else self._waits(session)
         logger.info(
             "%d%s pages, harvest rate %.1f %%, %d %s, frontier %d%s, %s%s",
             state.pages,
@@ -139,18 +127,18 @@ class Progress:
                 monitor.since,
             )
 
-    def _draw(self, monitor: SessionMonitor) -> None:
-        hurry = "waits for better hosts" if monitor.session.crawl.waits else ""
+    def _draw(self, monitor: Monitor) -> None:
+        session = CrawlSession.of(self._crawler)
+        hurry = "waits for better hosts" if session.crawl.waits else ""
         if self._line is not None:
-            parts = monitor.look().described(short=True)
-            self._line.show(self._waits(monitor), *parts, hurry)
+            parts = monitor.take(state_of(session)).described(short=True)
+            self._line.show(self._waits(session), *parts, hurry)
 
-    def _waits(self, monitor: SessionMonitor) -> str:
+    def _waits(self, session: CrawlSession) -> str:
         """Return why no requests are sent, "" if they are."""
-        engine = self._crawler.engine
-        if engine is not None and engine.paused:
+        if self._crawler.engine.paused:
             return "paused"
-        if monitor.session.health.in_doubt:
+        if session.health.in_doubt:
             return "network gone"
-        opens = monitor.session.sites.opens_at
+        opens = session.sites.opens_at
         return "" if opens is None else f"all sites are closed until {clock(opens)}"

@@ -15,7 +15,6 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings, default_settings
-from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
@@ -120,11 +119,6 @@ class Recorder:
         self._loop = create_looping_call(self.flush)
         self._loop.start(EVERY, now=False)
 
-    @property
-    def _stats(self) -> StatsCollector:
-        assert self._crawler.stats is not None
-        return self._crawler.stats
-
     def booked(self, booking: Booking) -> None:
         """Add a booking to the file of a crawl without JOBDIR."""
         if self._writer is not None:
@@ -152,7 +146,7 @@ class Recorder:
         self._note_health(None)  # the other processes have ended
         if self._writer is None:  # that has failed
             return
-        labels = below(self._stats.get_stats(), WEB)
+        labels = below(self._crawler.stats.get_stats(), WEB)
         facts = self._facts | ({"labels": json.dumps(labels)} if labels.get("pages") else {})
         facts |= self._final
         end = self._writer.close if self._job is None else self._writer.finish
@@ -219,7 +213,7 @@ class Recorder:
 
     def _note_health(self, memory: int | None) -> None:
         now, found = time(), dict[str, int]()
-        for name, value in self._stats.get_stats().items():
+        for name, value in self._crawler.stats.get_stats().items():
             if name.startswith(ANSWERS):
                 kind = name.rpartition("/")[2].rpartition(".")[2]
                 found[kind] = found.get(kind, 0) + value
@@ -230,16 +224,12 @@ class Recorder:
 
 def changed_of(config: Config, settings: BaseSettings) -> list[str]:
     """Return the names of the settings whose values are not the defaults of TRES."""
-    used = {name: (str(settings[name]), str(_default(name))) for name in SCRAPY}
-    found = {name for name, (value, default) in used.items() if value != default}
+    defaults = vars(default_settings) | vars(own_settings)
+    found = {name for name in SCRAPY if str(settings[name]) != str(defaults.get(name))}
     kept = [each.options for each in settings.values() if isinstance(each, Kept)]
     for options in (config, *kept):
         found |= dict(options.values().items() - type(options)().values().items()).keys()
     return sorted(found)
-
-
-def _default(name: str) -> object:
-    return getattr(own_settings, name, getattr(default_settings, name, None))
 
 
 def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:

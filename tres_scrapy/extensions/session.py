@@ -14,8 +14,6 @@ from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.download import RestOptions
-from tres_scrapy.config.visit import VisitOptions
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.host import Health
@@ -33,8 +31,6 @@ from tres_scrapy.topic.judge import Judge
 from tres_scrapy.topic.judge_process import Worker
 from tres_scrapy.topic.pack import load_packs
 from tres_scrapy.url.message import TresError
-
-REST, VISITS = RestOptions(), VisitOptions()
 
 logger = logging.getLogger(__name__)
 
@@ -54,12 +50,11 @@ class CrawlSession:
         output: Path = Path(),
         job: Job | None = None,
         dupefilter: OwnDupeFilter | None = None,
-        rest: RestOptions = REST,
-        visits: VisitOptions = VISITS,
-        is_offline: bool = False,
+        config: Config | None = None,
         follows_all: bool = True,
         stop: Callable[[str], None] = lambda reason: None,
     ) -> None:
+        config = config or Config()
         self.crawl = crawl
         self.judge = judge
         self.judge_is_lost = False  # its process has ended for good: the crawl stops
@@ -73,10 +68,12 @@ class CrawlSession:
             self.requests.recover(job.requests())
             job.recover(crawl, self.requests)
             self.requests.note_past()
-        self.sites = Visits(crawl.store.ledger, visits)
+        self.sites = Visits(crawl.store.ledger, config.visits)
         if job is not None and self.sites.is_limited:
             self.sites.restore(job.visits())
-        self.health = Health(crawl.store, rest)  # once the job has told which hosts are known
+        self.health = Health(
+            crawl.store, config.rest
+        )  # once the job has told which hosts are known
         self.listeners: list[Listener] = []  # receive each booking that is saved
         self.steps = Steps(
             crawl,
@@ -85,7 +82,7 @@ class CrawlSession:
             self.requests,
             job,
             listeners=self.listeners,
-            is_offline=is_offline,
+            is_offline=config.web.kind is not None,
         )
         self.reasons = Reasons(crawl)
         self.ending = Ending(crawl, self.health, is_kept=job is not None, is_ours=follows_all)
@@ -122,9 +119,7 @@ class CrawlSession:
             output=config.output.file or Path("output", f"{config.topic}-{began}.jsonl"),
             job=job,
             dupefilter=OwnDupeFilter.from_crawler(crawler),
-            rest=config.rest,
-            visits=config.visits,
-            is_offline=config.web.kind is not None,
+            config=config,
             follows_all=follows_links(crawler.spider),
             stop=stop,
         )

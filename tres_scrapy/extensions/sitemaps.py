@@ -7,7 +7,6 @@ import logging
 from collections import Counter, deque
 from time import monotonic, time
 from typing import Any, Final, Self
-from urllib.parse import urlsplit
 
 import numpy as np
 from scrapy import Request, Spider, signals
@@ -22,7 +21,7 @@ from tres_scrapy.downloader.engine import wake
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import Scope
-from tres_scrapy.frontier.host import origin_of
+from tres_scrapy.frontier.host import host_of, origin_of
 from tres_scrapy.page.sitemap import INDEX
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.url.canonical import canonicalise, domain_of
@@ -75,7 +74,7 @@ class Sitemaps:
         self._session = session
         if session.job is not None:
             self._asked.update(session.job.origins_asked())
-            hosts = (urlsplit(origin).hostname or "" for origin in self._asked)
+            hosts = map(host_of, self._asked)
             self._hosts.update(map(session.crawl.store.ledger.id_of_host, hosts))
         session.listeners.append(self.note)
 
@@ -119,7 +118,7 @@ class Sitemaps:
         while waiting and len(seen) < FILES and not self._session.crawl.finished:
             if self._crawler.engine.paused or self._rests(waiting[0]):
                 await asyncio.sleep(PAUSE)
-            elif self._session.sites.is_closed(_host(waiting[0]), time()):
+            elif self._session.sites.is_closed(host_of(waiting[0]), time()):
                 await asyncio.sleep(LONG_PAUSE)
             elif (url := waiting.popleft()) not in seen:
                 seen.add(url)
@@ -130,7 +129,7 @@ class Sitemaps:
         wake(self._crawler.engine)  # it may have been idle
 
     def _rests(self, url: str) -> bool:
-        host = self._session.crawl.store.hosts.find(_host(url))
+        host = self._session.crawl.store.hosts.find(host_of(url))
         return host in self._session.health.resting(monotonic())
 
     async def _read(self, row: int, url: str) -> list[str]:
@@ -165,7 +164,3 @@ def _may_ask(scope: Scope | None, url: str) -> bool:
     """Return whether a sitemap or feed may be fetched: rules that only pages match do not count."""
     refusal = None if scope is None else scope.refusal(url)
     return refusal is None or refusal.rule in OF_PAGES
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).hostname or ""

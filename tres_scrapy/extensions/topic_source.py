@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
@@ -74,15 +76,7 @@ def _corrected_task(task: Task, config: Config, folder: TopicFolder, jobdir: str
                 f"{folder.path} holds what a crawl {of} learned: give another {typed('output')} "
                 "or JOBDIR"
             )
-    return LearningTask(
-        **vars(task),
-        folder=folder.path,
-        name=str(config.topic),
-        answers=words.answers,
-        seed=config.random_seed,
-        models=shipped_models(),
-        asks=any(each is not None for each in given),
-    )
+    return _learning(task, config, folder, asks=any(each is not None for each in given))
 
 
 def _learning_task(
@@ -108,14 +102,18 @@ def _learning_task(
         len(keywords.words) + len(keywords.phrases),
         folder.path,
     )
+    return _learning(replace(task, pack=folder.pack), config, folder, keywords=lines)
+
+
+def _learning(task: Task, config: Config, folder: TopicFolder, **more: Any) -> LearningTask:
     return LearningTask(
-        **vars(task) | {"pack": folder.pack},
+        **vars(task),
         folder=folder.path,
         name=str(config.topic),
-        keywords=lines,
         answers=config.words.answers,
         seed=config.random_seed,
         models=shipped_models(),
+        **more,
     )
 
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from tqdm import tqdm
 
@@ -152,7 +152,7 @@ class Monitor:
         self._marks = deque[tuple[float, int]]()
         self.take(state)
 
-    def take(self, state: CrawlState) -> None:
+    def take(self, state: CrawlState) -> Self:
         """Take a new state; its pages count in the speed once all shards have reported."""
         self.state = state
         if state.is_complete:
@@ -161,6 +161,7 @@ class Monitor:
             self._first = self._first or self._marks[0]
             while len(self._marks) > 2 and self._marks[1][0] <= now - WINDOW:
                 self._marks.popleft()
+        return self
 
     @property
     def is_resumed(self) -> bool:

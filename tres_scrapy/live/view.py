@@ -15,7 +15,7 @@ from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.state import Monitor, failures
 from tres_scrapy.live.steering import Steering
 from tres_scrapy.report.crawl_chart import charts
-from tres_scrapy.report.record import Record
+from tres_scrapy.report.record import NO_STEP, Record
 from tres_scrapy.report.share import holder_of, sentence
 from tres_scrapy.run.run_file import Fetch
 
@@ -159,7 +159,7 @@ class View:
 
         A `before` of -1 begins with the newest of all.
         """
-        last = None if before < 0 else before
+        last = NO_STEP if before < 0 else before
         with self.record.moment():
             found = self.record.relevant(FOUND_PAGES, words=words, before=last)
             return _json({"pages": self._as_dicts(found)})

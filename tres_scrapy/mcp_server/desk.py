@@ -113,7 +113,7 @@ class Desk:
         """Explain why a crawl fetched a page: its path, its link, and the rivals of that link."""
         with Record(self.workplace.record(name)) as record, record.moment():
             explanation = FetchExplanation(record, canonicalise(url) or url)
-        facts = {"url": explanation.address, "explanation_data": str(explanation)}
+            facts = {"url": explanation.address, "explanation_data": str(explanation)}
         return reply(facts, long=long)
 
     def search_pages(self, name: str, words: str = "", count: int = 5, long: bool = False) -> str:

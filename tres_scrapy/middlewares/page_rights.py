@@ -90,7 +90,6 @@ class PageRights:
     async def _fetched(self, origin: str) -> SiteRules:
         """Return the rules of a host's tdmrep.json; why they are not known, if they are not."""
         assert self._crawler is not None
-        assert self._crawler.engine is not None
         when = datetime.now(UTC).isoformat(timespec="seconds")
         request = Request(f"{origin}{TDM_FILE}", callback=NO_CALLBACK)
         try:

@@ -14,6 +14,8 @@ from tres_scrapy.page.place import tokenise
 from tres_scrapy.page.text import UNSEEN, Page, parse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 
@@ -138,11 +140,6 @@ def is_soft_404(page: Page) -> bool:
     told = _NUMBER.search(page.title) or _MISSING.search(f"{page.title} {page.text[:200]}")
     return told is not None and len(tokenise(page.text)) < _LONG
 
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tres_scrapy.page.text import Page
 
 CHALLENGE: Final = "wall_challenge"  # whether the visitor is a human
 CONSENT: Final = "wall_consent"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import shutil
 from importlib.resources import files
 from math import sqrt
@@ -15,7 +12,7 @@ from markupsafe import Markup
 
 from tres_scrapy.publish.collection import Collection, Site, read_collection, shortened
 from tres_scrapy.publish.site_map import SIDE, draw
-from tres_scrapy.report.chart import templates_in
+from tres_scrapy.report.chart import script_hash, script_json, templates_in
 from tres_scrapy.report.crawl_report import web_link
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import PART
@@ -82,7 +79,7 @@ def _pages(collection: Collection) -> list[tuple[str, str]]:
                 "search",
                 index=_index(collection),
                 script=Markup(script),  # noqa: S704 - our own
-                hash=_hash(script),
+                hash=script_hash(script),
             ),
         )
     )
@@ -100,18 +97,12 @@ def parts_of(site: Site) -> int:
 
 
 def _index(collection: Collection) -> Markup:
-    """Return what is searched as JSON that cannot close its script element."""
+    """Return what is searched, as JSON."""
     found = [
         [page.title, web_link(page.url), page.site, shortened(page.lead, INDEX_LEAD)]
         for page in collection.pages
     ]
-    text = json.dumps(found, ensure_ascii=True, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - no character of HTML is left
-
-
-def _hash(script: str) -> str:
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
+    return script_json(found)
 
 
 Z: Final = 1.96  # 95 %

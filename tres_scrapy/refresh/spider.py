@@ -214,7 +214,6 @@ class RefreshSpider(Spider):
         except sqlite3.Error as error:
             self._stop(error)
             return None
-        assert self.crawler.stats is not None
         self.crawler.stats.inc_value(f"refresh/{item.change}")
         if answer.status == NOT_MODIFIED:
             self.crawler.stats.inc_value("refresh/not_modified")

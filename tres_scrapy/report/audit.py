@@ -105,10 +105,6 @@ class Audit:
         with whole_file(audit_path(record)) as file:
             file.write(json.dumps(asdict(self)).encode())
 
-    def is_of_output(self, other: Audit) -> bool:
-        """Return whether another audit of the run is of the same output."""
-        return (self.output, self.fetched) == (other.output, other.fetched)
-
     @property
     def left(self) -> list[int]:
         """The rows of drawn pages without an answer."""

@@ -135,11 +135,12 @@ def chart_page(template: str, charts: Sequence[Chart], **values: Any) -> str:
     The template extends report/chart_page.html.jinja and gets `charts` and `values`.
     """
     environment = templates_in(".")
-    scripts = [plotly_script(), _drawing_script()] if charts else []
+    drawing = files(__package__).joinpath("chart_page.js").read_text(encoding="utf-8")
+    scripts = [plotly_script(), drawing] if charts else []
     return environment.get_template(template).render(
         charts=charts,
-        figures=_json(charts),
-        hashes=[_hash(script) for script in scripts],
+        figures=script_json({chart.name: chart.as_figure() for chart in charts}),
+        hashes=[script_hash(script) for script in scripts],
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - plotly's and our own
         **values,
     )
@@ -156,17 +157,13 @@ def plotly_script() -> str:
     return plotly_file().read_text(encoding="utf-8").replace("</script", "<\\/script")
 
 
-def _drawing_script() -> str:
-    return files(__package__).joinpath("chart_page.js").read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
+def script_hash(script: str) -> str:
     """Return the hash by which the page's content security policy allows a script."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _json(charts: Sequence[Chart]) -> Markup:
-    """Return the charts as JSON that cannot close its script element."""
-    text = json.dumps({chart.name: chart.as_figure() for chart in charts})
+def script_json(value: object) -> Markup:
+    """Return a value as JSON that cannot close its script element."""
+    text = json.dumps(value, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - no character of HTML is left

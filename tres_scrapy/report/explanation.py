@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from textwrap import fill
-from typing import Any, Final
+from typing import Final
 
 from tres_scrapy.config.visit import ALWAYS, DAY, NO_LIMIT, Hours, SiteRule
 from tres_scrapy.crawl.crawl import PAGE
@@ -24,6 +24,7 @@ from tres_scrapy.url.message import plural
 
 WIDTH: Final = 100
 RULES: Final = "TRES_SITE_RULES"
+HOP: Final = ("url", "final_url", "anchor", "step", "outcome")  # of the path, in JSON
 MOVED: Final = (
     " The link matched this rule when it entered the leaf; the features of its domain have changed."
 )
@@ -36,22 +37,18 @@ OUTCOMES: Final = {
 
 
 class FetchExplanation:
-    """Explains the fetch of a URL; raise RecordError, with the reason, if it was not fetched."""
+    """Explains the fetch of a URL, while its record is open.
+
+    Raise RecordError, with the reason, if it was not fetched.
+    """
 
     def __init__(self, record: Record, url: str) -> None:
         page = record.find(url)
         if page is None:
             raise RecordError(f"{url} was not fetched{_why_not(record, url)}")
+        self._record = record
         self._page = page
-        self._scores = record.scores(page)
-        self._remark = record.remark(page)
-        self._trail = record.trail(page)
         self._rule = record.rule(page.leaf, page.splits)
-        self._why = record.why(page)
-        self._reason = sentence(page.chosen, page.q_value, "", page.samples or 0, page.leaves or 0)
-        self._shards = record.shards()
-        self._folder = record.path.parent
-        self._moved = MOVED if record.has_moved(page) else ""
         self._rivals = [
             (rival, record.rule(rival.leaf, page.splits)) for rival in record.rivals(page.step)
         ]
@@ -63,31 +60,29 @@ class FetchExplanation:
 
     def as_json(self) -> str:
         """Return the explanation as JSON."""
-        page = asdict(self._page) | {"link": [part._asdict() for part in self._page.link]}
-        path = [
-            {"url": hop.url, "final_url": hop.final_url, "anchor": hop.anchor, "step": hop.step}
-            | {"outcome": hop.outcome}
-            for hop in self._trail
-        ]
-        rivals = [rival._asdict() | {"rule": rule} for rival, rule in self._rivals]
-        found: dict[str, Any] = {
-            "outcome": self._page.outcome,
-            "scores": self._scores,
-            "remark": self._remark,
-            "why": self._why,
+        record, page = self._record, self._page
+        found = asdict(page) | {
+            "link": [part._asdict() for part in page.link],
+            "outcome": page.outcome,
+            "scores": record.scores(page),
+            "remark": record.remark(page),
+            "why": record.why(page),
             "rule": self._rule,
-            "path": path,
-            "rivals": rivals,
+            "path": [{name: getattr(hop, name) for name in HOP} for hop in record.trail(page)],
+            "rivals": [rival._asdict() | {"rule": rule} for rival, rule in self._rivals],
         }
-        return json.dumps(page | found, ensure_ascii=False, indent=2)
+        return json.dumps(found, ensure_ascii=False, indent=2)
 
     def __str__(self) -> str:
         """Return the explanation as text, in paragraphs."""
+        page, shards = self._page, self._record.shards()
+        reason = sentence(page.chosen, page.q_value, "", page.samples or 0, page.leaves or 0)
+        moved = MOVED if self._record.has_moved(page) else ""
         parts = [
             self._head(),
-            wrapped("Why: ", self._reason),
-            *([wrapped("Leaf: ", f"{self._rule}.{self._moved}")] if self._rule else []),
-            *([self._shard()] if self._shards > 1 else []),
+            wrapped("Why: ", reason),
+            *([wrapped("Leaf: ", f"{self._rule}.{moved}")] if self._rule else []),
+            *([self._shard(shards)] if shards > 1 else []),
             *([self._link()] if self._page.link else []),
             self._path(),
             self._features(),
@@ -103,22 +98,23 @@ class FetchExplanation:
         if page.title:
             lines.append(f'"{plain(page.title)}"')
         sure = "" if page.probability is None else f", P(relevant) {page.probability:.3f}"
-        scores = ", ".join(f"{topic} {value:.3f}" for topic, value in self._scores.items())
-        more = "".join(f"; {plain(said)}" for said in (scores, self._remark) if said)
+        found, remark = self._record.scores(page), self._record.remark(page)
+        scores = ", ".join(f"{topic} {value:.3f}" for topic, value in found.items())
+        more = "".join(f"; {plain(said)}" for said in (scores, remark) if said)
         return "\n".join([*lines, f"Step {page.step}: {_outcome(page)}{sure}{more}"])
 
-    def _shard(self) -> str:
+    def _shard(self, shards: int) -> str:
         """Return which shard fetched the page, whose own record has the rule of its leaf."""
-        shard = self._page.row % self._shards
-        own = f"{self._folder}/shard-{shard}"
-        said = (
-            f"{shard} of {self._shards}. For its leaf: tres explain {own} {plain(self._page.url)}"
+        shard = self._page.row % shards
+        own = f"{self._record.path.parent}/shard-{shard}"
+        return (
+            f"Shard: {shard} of {shards}. For its leaf: tres explain {own} {plain(self._page.url)}"
         )
-        return f"Shard: {said}"
 
     def _path(self) -> str:
-        lines = ["Path:" if self._trail[0].parent is None else "Path (the record has only a part):"]
-        for number, hop in enumerate(self._trail):
+        trail = self._record.trail(self._page)
+        lines = ["Path:" if trail[0].parent is None else "Path (the record has only a part):"]
+        for number, hop in enumerate(trail):
             moved = f" -> {plain(hop.final_url)}" if hop.final_url else ""
             lines.append(f"{number:4} {plain(hop.url)}{moved}")
             by = f'by "{plain(hop.anchor)}", ' if hop.anchor else ""

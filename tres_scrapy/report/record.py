@@ -17,7 +17,6 @@ from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.admission import Refusal, Scope
 from tres_scrapy.frontier.feature import FEATURES, LINK
-from tres_scrapy.frontier.tree import Rule, Split
 from tres_scrapy.run.reason import RuleBook, phrase_of, sentence
 from tres_scrapy.run.run_file import (
     FETCHES,
@@ -31,6 +30,7 @@ from tres_scrapy.run.run_file import (
     open_to_read,
     reading,
     rights_in,
+    rules_in,
     time_of,
 )
 from tres_scrapy.run.snapshot import (
@@ -45,6 +45,7 @@ from tres_scrapy.topic.pack import MOVED_THRESHOLD
 from tres_scrapy.url.whole_file import check_numbers
 
 MOST_WORDS = 10  # of a search
+NO_STEP = 2**62  # after any step
 AT_ONCE = 500  # pages that are read at once
 
 
@@ -112,13 +113,12 @@ class Record:
         found = self._read("SELECT * FROM setting ORDER BY name")
         return {str(name): str(value) for name, value in found}
 
-    def last(self, count: int, *, before: int | None = None) -> list[Fetch]:
+    def last(self, count: int, *, before: int = NO_STEP) -> list[Fetch]:
         """Return the last `count` fetches, newest first, optionally only those before a step."""
-        step = 2**62 if before is None else before
         query = f"{FETCHES} page WHERE step < ? ORDER BY step DESC LIMIT ?"
-        return self._pages(query, step, count)
+        return self._pages(query, before, count)
 
-    def relevant(self, count: int, *, words: str = "", before: int | None = None) -> list[Fetch]:
+    def relevant(self, count: int, *, words: str = "", before: int = NO_STEP) -> list[Fetch]:
         """Return the last `count` pages of the output that contain all the words, newest first.
 
         Titles, URLs and the kept beginnings of the texts are searched.
@@ -128,7 +128,7 @@ class Record:
         has_all = f" AND instr({searched}, ?)" * len(wanted)
         where = f"{IN_OUTPUT} AND step < ?{has_all}"
         query = f"{FETCHES} page WHERE {where} ORDER BY step DESC LIMIT ?"
-        return self._pages(query, 2**62 if before is None else before, *wanted, count)
+        return self._pages(query, before, *wanted, count)
 
     def best(self, count: int, topic: str = "") -> list[Fetch]:
         """Return `count` pages of the output: the best of each domain, then the second best...
@@ -286,13 +286,8 @@ class Record:
     def rules(self) -> RuleBook:
         """The rules of the leaves, updated with the splits since the last use."""
         book = self._book
-        query = "SELECT leaf, feature, threshold, reduction FROM split WHERE number >= ? "
-        found = self._read(f"{query} ORDER BY number", len(book.rules))
         with reading(self.path):
-            new = [
-                Rule(int(leaf), Split(range(len(FEATURES))[feature], float(cut), float(reduction)))
-                for leaf, feature, cut, reduction in found
-            ]
+            new = rules_in(self._connection, len(book.rules))
             leaves = range(len(book.rules) + 1, len(book.rules) + len(new) + 1)
             if not all(0 <= rule.leaf < count for rule, count in zip(new, leaves, strict=True)):
                 raise ValueError("a split belongs to no leaf")

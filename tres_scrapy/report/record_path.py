@@ -78,13 +78,13 @@ def find_record(place: Path) -> Path:
     return max(found, key=lambda path: path.stat().st_mtime)
 
 
-def records_below(folder: Path = Path()) -> list[Path]:
-    """Return the records in a folder, in output/ there and in JOBDIRs, the latest first.
+def records_below() -> list[Path]:
+    """Return the records in this folder, in output/ and in JOBDIRs, the latest first.
 
     A crawl in shards has one.
     """
     patterns = f"output/*{SUFFIX}", f"*{SUFFIX}", f"*/{NAME}", f"*/*/{NAME}"
-    found = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
+    found = {path for pattern in patterns for path in Path().glob(pattern) if path.is_file()}
     found = {
         path
         for path in found

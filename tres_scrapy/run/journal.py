@@ -16,7 +16,7 @@ from tres_scrapy.crawl.crawl import LEFT_OUT, LINKS_REFUSED, Booking, Crawl
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.run.database import Database
 from tres_scrapy.run.job_file import open_database, reading
-from tres_scrapy.run.page_row import INSERT, guest_rows, page_row, remark_of, rivals_row
+from tres_scrapy.run.page_row import guest_rows, page_row, remark_of, rivals_row
 from tres_scrapy.run.run_file import mark_of, packed
 from tres_scrapy.topic.pack import Judged
 from tres_scrapy.url.message import TresError, below
@@ -126,7 +126,7 @@ class Journal:
 
     def lease(self, crawl: Crawl, decision: Decision) -> None:
         """Save that a sample is going to be fetched."""
-        with self.writing(crawl) as cursor:
+        with self.transaction(crawl) as cursor:
             values = (decision.row, decision.leaf, decision.q_value)
             cursor.execute("INSERT OR IGNORE INTO lease VALUES (?, ?, ?)", values)
             if cursor.rowcount and not crawl.store.is_seed(decision.row):
@@ -135,7 +135,7 @@ class Journal:
 
     def redirect(self, crawl: Crawl, row: int) -> None:
         """Save that a leased sample is redirected, and is going to be fetched from its new URL."""
-        with self.writing(crawl) as cursor:
+        with self.transaction(crawl) as cursor:
             values = (row, int(crawl.store["url"][row]))
             cursor.execute("INSERT INTO redirect (row, url) VALUES (?, ?)", values)
 
@@ -158,9 +158,11 @@ class Journal:
         the time in seconds since 1970, if it is not that of the clock.
         """
         row, judged = booking.experience.row, booking.judged
-        with self.writing(crawl) as cursor:
+        with self.transaction(crawl) as cursor:
             values = page_row(crawl, booking, time() if now is None else now)
-            step = cursor.execute(INSERT, values).lastrowid
+            columns, named = ", ".join(values), ", ".join(f":{name}" for name in values)
+            insert = f"INSERT INTO page ({columns}) VALUES ({named})"  # noqa: S608 - our own names
+            step = cursor.execute(insert, values).lastrowid
             if rivals := rivals_row(crawl, booking.decision):
                 cursor.execute("INSERT INTO rivals VALUES (?, ?)", (step, rivals))
             if judged is not None:
@@ -174,7 +176,7 @@ class Journal:
 
     def save(self, crawl: Crawl) -> None:
         """Save what changed apart from leases and bookings: new seeds, hosts that are given up."""
-        with self.writing(crawl):
+        with self.transaction(crawl):
             pass
 
     def note(self, name: str, value: str) -> None:
@@ -235,14 +237,8 @@ class Journal:
             self.database.close()
 
     @contextmanager
-    def writing(self, crawl: Crawl) -> Iterator[sqlite3.Cursor]:
-        """Save what is new in a crawl together with what is written inside."""
-        with self.transaction(crawl) as cursor:
-            yield cursor
-
-    @contextmanager
     def transaction(self, crawl: Crawl | None = None) -> Iterator[sqlite3.Cursor]:
-        """Save what is written inside, at once if the journal is durable.
+        """Save what is written inside and is new in `crawl`, at once if the journal is durable.
 
         If that fails, all is undone since the last commit.
         """

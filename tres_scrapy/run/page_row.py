@@ -17,13 +17,6 @@ from tres_scrapy.topic.pack import Judged
 
 FETCHED: Final = 3  # fewer fetched links say too little about a word
 LONGEST: Final = 300  # characters kept of a title, a text and an anchor
-COLUMNS: Final = (
-    "row, parent, time, url, final_url, domain, title, anchor, kind, relevant, copy, reward, "
-    "probability, grade, x, chosen, leaf, splits, q_value, samples, leaves, link, text, "
-    "url_number, host, first, outlinks, mark"
-)
-_VALUES: Final = ", ".join("?" * len(COLUMNS.split(",")))
-INSERT: Final = f"INSERT INTO page ({COLUMNS}) VALUES ({_VALUES})"  # noqa: S608
 
 
 def link_learner_of(policy: Policy) -> LinkLearner | None:
@@ -32,40 +25,42 @@ def link_learner_of(policy: Policy) -> LinkLearner | None:
     return learner if isinstance(learner, LinkLearner) else None
 
 
-def page_row(crawl: Crawl, booking: Booking, time: float) -> tuple[Any, ...]:
-    """Return the values of COLUMNS; `time` is when it was booked, in seconds since 1970."""
+def page_row(crawl: Crawl, booking: Booking, time: float) -> dict[str, Any]:
+    """Return values by column; `time` is when it was booked, in seconds since 1970."""
     (row, x, reward, grade), relevant, kind, outlinks, decision, judged = booking
     store, choice, page = crawl.store, decision.choice, None if judged is None else judged.page
     final, is_seed = store.url(row), store.is_seed(row)
-    return (
-        row,
-        None if is_seed else int(store["parent"][row]),
-        time,
-        decision.url,
-        None if final == decision.url else final,
-        store.ledger.names[store["domain"][row]],
-        "" if page is None else page.title[:LONGEST],
-        store.anchors[row][:LONGEST],
-        kind,
-        relevant,
-        judged is not None and judged.is_copy,
-        reward,
-        None if judged is None else judged.probability,
-        grade,
-        x.astype("<f4").tobytes(),
-        kind_of(decision, is_seed=is_seed),
-        None if choice is None else decision.leaf,
-        None if choice is None else choice.splits,
-        decision.q_value,
-        *((None, None) if choice is None else size_of(choice)),
-        _link(crawl, choice),
-        "" if page is None else page.text[:LONGEST],
-        int(store["url"][row]),
-        int(store["host"][row]),
-        int(outlinks[0]) if len(outlinks) else 0,
-        len(outlinks),
-        None if judged is None else judged.mark,
-    )
+    samples, leaves = (None, None) if choice is None else size_of(choice)
+    return {
+        "row": row,
+        "parent": None if is_seed else int(store["parent"][row]),
+        "time": time,
+        "url": decision.url,
+        "final_url": None if final == decision.url else final,
+        "domain": store.ledger.names[store["domain"][row]],
+        "title": "" if page is None else page.title[:LONGEST],
+        "anchor": store.anchors[row][:LONGEST],
+        "kind": kind,
+        "relevant": relevant,
+        "copy": judged is not None and judged.is_copy,
+        "reward": reward,
+        "probability": None if judged is None else judged.probability,
+        "grade": grade,
+        "x": x.astype("<f4").tobytes(),
+        "chosen": kind_of(decision, is_seed=is_seed),
+        "leaf": None if choice is None else decision.leaf,
+        "splits": None if choice is None else choice.splits,
+        "q_value": decision.q_value,
+        "samples": samples,
+        "leaves": leaves,
+        "link": _link(crawl, choice),
+        "text": "" if page is None else page.text[:LONGEST],
+        "url_number": int(store["url"][row]),
+        "host": int(store["host"][row]),
+        "first": int(outlinks[0]) if len(outlinks) else 0,
+        "outlinks": len(outlinks),
+        "mark": None if judged is None else judged.mark,
+    }
 
 
 def rivals_row(crawl: Crawl, decision: Decision) -> str:

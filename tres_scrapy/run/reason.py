@@ -34,13 +34,7 @@ from tres_scrapy.links.model import KNOWN, LinkEvidence
 from tres_scrapy.page.place import tokenise
 from tres_scrapy.url.message import plural
 
-SEED, GREEDY, UNCERTAIN, EXPLORED, OTHER = (
-    "seed",
-    "greedy",
-    "uncertain",
-    "explored",
-    "other",
-)
+SEED, GREEDY, UNCERTAIN, EXPLORED, OTHER = "seed", "greedy", "uncertain", "explored", "other"
 RIVALS: Final = 10
 ANY_LINK: Final = "any link (the tree has not split)"
 _SEARCHED: Final = 512  # number of highest Q searched for the best samples of other leaves
@@ -154,10 +148,6 @@ class Condition(NamedTuple):
     low: float = -math.inf
     high: float = math.inf
 
-    def narrowed(self, low: float, high: float) -> Condition:
-        """Return the intersection with another interval."""
-        return Condition(self.feature, max(self.low, low), min(self.high, high))
-
     def __str__(self) -> str:
         """Return the words that follow "links"."""
         spec, is_upper = TABLE[self.feature], self.low > -math.inf
@@ -200,9 +190,9 @@ class RuleBook:
         found: dict[int, Condition] = {}
         for number, is_left in self._way(leaf, splits):
             feature, threshold, _ = self.rules[number].split
-            condition = found.get(feature, Condition(feature))
-            low, high = (-math.inf, threshold) if is_left else (threshold, math.inf)
-            found[feature] = condition.narrowed(low, high)
+            _, low, high = found.get(feature, Condition(feature))
+            low, high = (low, min(high, threshold)) if is_left else (max(low, threshold), high)
+            found[feature] = Condition(feature, low, high)
         return sorted(found.values())
 
     def words(self, leaf: int, splits: int) -> str:

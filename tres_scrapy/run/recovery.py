@@ -25,7 +25,6 @@ from tres_scrapy.frontier.recovery import (
     restore_samples,
 )
 from tres_scrapy.frontier.store import REVISED, SAVED, Eligibility, SampleStore, State
-from tres_scrapy.frontier.tree import Rule, Split
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run.database import Database
 from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN, Forgotten
@@ -39,7 +38,7 @@ from tres_scrapy.run.journal import (
     SCOUTED,
     Journal,
 )
-from tres_scrapy.run.run_file import names_in
+from tres_scrapy.run.run_file import names_in, rules_in
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.whole_file import check_numbers
 
@@ -111,7 +110,7 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     known = _numbers([*killers, *(decision.row for decision in first + suspects)])
     others = np.setdiff1d(pending, known)
     if steps.kinds:
-        crawl.policy.restore(_learned(steps), _rules(database), state, others)
+        crawl.policy.restore(_learned(steps), rules_in(database), state, others)
     elif len(others):  # links that were there before the first page
         crawl.policy.readmit(others)
     crawl.restore_first(first, suspects)
@@ -315,16 +314,6 @@ def _drop_dead(store: SampleStore) -> NDArray[np.int64]:
     store.drop(pending[dead])
     left: NDArray[np.int64] = pending[~dead]
     return left
-
-
-def _rules(database: Database) -> list[Rule]:
-    found = database.execute(
-        "SELECT leaf, feature, threshold, reduction FROM split ORDER BY number"
-    )
-    return [
-        Rule(int(leaf), Split(int(feature), float(threshold), float(reduction)))
-        for leaf, feature, threshold, reduction in found
-    ]
 
 
 def _state(database: Database) -> dict[str, bytes]:

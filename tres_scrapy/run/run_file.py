@@ -17,6 +17,7 @@ import numpy as np
 
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.frontier.tree import Rule, Split
 from tres_scrapy.links.code import CODES, Name
 from tres_scrapy.page.text import Page
 from tres_scrapy.rights.signal import Signal
@@ -214,6 +215,15 @@ def names_in(database: Database) -> list[Name]:
     if not all(isinstance(text, str) and 0 <= code < CODES for code, text in names):
         raise ValueError("a name is not the text of a code")
     return names
+
+
+def rules_in(database: Database, first: int = 0) -> list[Rule]:
+    """Return the splits of the tree from a number on; raise a fault of `reading` if damaged."""
+    query = "SELECT leaf, feature, threshold, reduction FROM split WHERE number >= ? "
+    return [
+        Rule(int(leaf), Split(range(len(FEATURES))[feature], float(cut), float(reduction)))
+        for leaf, feature, cut, reduction in database.execute(f"{query} ORDER BY number", (first,))
+    ]
 
 
 def open_to_read(path: Path) -> Database:

@@ -98,7 +98,7 @@ class Writer:
         steps = self.journal.steps
         if steps == self._written and not last:
             return
-        with self.journal.writing(self._crawl) as cursor:
+        with self.journal.transaction(self._crawl) as cursor:
             cursor.execute("DELETE FROM rivals WHERE step <= ?", (steps - RIVALS_KEPT,))
             if last or self._crawl.pages >= self._due:
                 self._write_point(cursor, steps, time)

@@ -46,6 +46,11 @@ def reason(error: Exception) -> str:
     return printable(line)[:LONGEST_REASON]
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message; the name of its class if it has none."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
 def printable(text: str) -> str:
     """Return a text without control characters for terminals: escapes, changes of direction."""
     return text if text.isprintable() else "".join(filter(str.isprintable, text))
