@@ -101,8 +101,13 @@ def pytest_sessionfinish() -> None:
 
 @cache
 def interpreter() -> Interpreter:
-    """Return the `python` that has loaded all large libraries, started at its first use."""
-    return Interpreter(Path(tempfile.mkdtemp(prefix="tres")))
+    """Return the `python` that has loaded all large libraries, started at its first use.
+
+    All workers of a run share it: it takes ten seconds of a processor to load.
+    """
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    folder = Path(tempfile.gettempdir(), f"tres{run}") if run else None
+    return Interpreter(folder or Path(tempfile.mkdtemp(prefix="tres")))
 
 
 @dataclass

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import array
 import atexit
+import fcntl
 import gc
 import json
 import os
@@ -82,30 +83,45 @@ class Process(subprocess.Popen):
 
 
 class Interpreter:
-    """The server, and the path of the program that stands for `python`."""
+    """The path of the program that stands for `python`, and its server.
+
+    The first process that asks for a directory starts the server. The server ends when the last
+    process that has asked closes its Interpreter or ends.
+    """
 
     def __init__(self, directory: Path) -> None:
-        address = str(directory / "socket")
-        self.path = directory / "python"
+        directory.mkdir(mode=0o700, exist_ok=True)
+        self.path, users = directory / "python", directory / "users"
+        with (directory / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            is_first = not users.exists()
+            if is_first:
+                os.mkfifo(users)
+            reader = os.open(users, os.O_RDONLY | os.O_NONBLOCK)
+            self._user = os.open(users, os.O_WRONLY)
+            try:
+                if is_first:
+                    self._start(str(directory / "socket"), reader)
+            finally:
+                os.close(reader)
+
+    def _start(self, address: str, users: int) -> None:
         self.path.write_text(CLIENT.format(python=sys.executable, address=address, limits=LIMITS))
         self.path.chmod(0o755)
         command = [sys.executable, __file__, address, str(self.path)]
         environment = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
-        pipe = subprocess.PIPE
-        self._server = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, env=environment, start_new_session=True
-        )
-        assert self._server.stdout is not None
-        assert self._server.stdout.readline() == b"ready\n"
+        subprocess.run(command, stdin=users, env=environment, start_new_session=True, check=True)
 
     def close(self) -> None:
-        """End the server and the forks that are left, such as a tracker whose crawl was killed."""
-        os.killpg(self._server.pid, signal.SIGKILL)
-        self._server.communicate()
+        """Say that this process no longer uses the server."""
+        os.close(self._user)
 
 
 def serve(address: str, python: str) -> None:
-    """Fork for each connection until standard input ends."""
+    """Load all, then fork for each connection in the background, while standard input is open.
+
+    End with the forks that are left, such as a tracker whose crawl was killed.
+    """
     places = sys.path[1:]
     _load()
     assert "twisted.internet.reactor" not in sys.modules, "the crawl chooses its reactor"
@@ -115,7 +131,8 @@ def serve(address: str, python: str) -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(128)
-    print("ready", flush=True)
+    if os.fork():
+        os._exit(0)  # it is ready
     while listener in select.select([sys.stdin, listener], [], [])[0]:
         client, _ = listener.accept()
         if not os.fork():
@@ -123,6 +140,7 @@ def serve(address: str, python: str) -> None:
             _attend(client, python, places)
             return
         client.close()
+    os.killpg(0, signal.SIGKILL)
 
 
 def _load() -> None:

@@ -4,7 +4,6 @@ import importlib.util
 import inspect
 import re
 import subprocess
-import sys
 
 import pytest
 from conftest import PROJECT, interpreter
@@ -31,7 +30,7 @@ def test_tutorial_can_be_followed():
     """Where this fails: `python docs/tutorial.py`, and read what has changed."""
     script = PROJECT / "docs" / "tutorial.py"
     ended = subprocess.run(
-        [sys.executable, script, "--check"],
+        [interpreter().path, script, "--check"],
         cwd=PROJECT,
         capture_output=True,
         text=True,

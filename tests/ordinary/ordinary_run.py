@@ -15,11 +15,14 @@ import os
 import sys
 import tempfile
 import traceback
+from collections.abc import Sequence
 from contextlib import chdir
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar
 
 from itemadapter import ItemAdapter
 from ordinary_spiders import SLOW, SPIDERS
@@ -31,6 +34,12 @@ from scrapy.utils.log import configure_logging
 from scrapy.utils.reactor import install_reactor
 from twisted.internet import defer, task
 from twisted.internet.error import DNSLookupError
+
+from tres_scrapy.extensions import session
+from tres_scrapy.topic.judge import Source
+from tres_scrapy.topic.judge_process import Worker
+from tres_scrapy.topic.learning_judge import LearningTask
+from tres_scrapy.topic.pack import Judged
 
 MODELS = Path(__file__).parents[2] / "models"
 LONGEST = 60.0  # seconds of one crawl
@@ -85,6 +94,32 @@ class Errors(logging.Handler):
         if record.exc_info and record.exc_info[1] is not None:
             cause = "".join(traceback.format_exception(record.exc_info[1])[-2:])
         self.said.append(f"{record.getMessage()[:300]} {cause[-300:]}")
+
+
+class SharedWorker:
+    """Judges pages for all crawls in one process: it takes longer to start than most crawls."""
+
+    _workers: ClassVar[dict[LearningTask, Worker]] = {}
+    _lock = Lock()  # a crawl that has ended may have a page left
+
+    def __init__(self, task: LearningTask) -> None:
+        if not task.asks:  # it learns nothing
+            task = replace(task, folder=Path("output"))
+        if task not in self._workers:
+            with chdir(MODELS):  # the folder of a spider is removed
+                self._workers[task] = Worker(task)
+            self._workers[task].wait()
+        self._worker = self._workers[task]
+
+    def __call__(self, sources: Sequence[Source]) -> list[Judged]:
+        with self._lock:
+            return self._worker(sources)
+
+    def wait(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
 
 async def crawl(
@@ -151,7 +186,10 @@ async def crawl_all(names: list[str], settings: dict[str, Any], output: Path) ->
 def main(mode: str, address: str, output: str, *names: str) -> None:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         os.environ.pop(name, None)
-    settings = COMMON | (ADDON if mode == "addon" else {})
+    settings = dict(COMMON)
+    if mode == "addon":
+        settings |= ADDON
+        session.Worker = SharedWorker
     install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
     shown = bool(os.environ.get("ORDINARY_LOG"))
     configure_logging({"LOG_LEVEL": "INFO", "LOG_INSTALL_ROOT_HANDLER": shown})

@@ -64,8 +64,9 @@ class Options:
         A setting that is not set, or is empty, has the value of the preset if that has one.
         """
         known, given, preset = cls.declared(), cls._given(settings), preset_of(settings)
+        prefixes = (*_prefixes(), PREFIX)
         for name in map(str, settings):
-            longest = next((each for each in (*_prefixes(), PREFIX) if name.startswith(each)), "")
+            longest = next((each for each in prefixes if name.startswith(each)), "")
             if longest == cls.prefix and name not in known:
                 raise ConfigError(f"unknown setting {name}{suggestion(name, known)}")
         options: dict[str, Any] = {}
