@@ -71,9 +71,8 @@ class CrawlSession:
         self.sites = Visits(crawl.store.ledger, config.visits)
         if job is not None and self.sites.is_limited:
             self.sites.restore(job.visits())
-        self.health = Health(
-            crawl.store, config.rest
-        )  # once the job has told which hosts are known
+        # once the job has told which hosts are known
+        self.health = Health(crawl.store, config.rest)
         self.listeners: list[Listener] = []  # receive each booking that is saved
         self.steps = Steps(
             crawl,
