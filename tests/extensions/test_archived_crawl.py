@@ -16,8 +16,7 @@ def die(self, booking):
     booked(self, booking)
     self.booked_before = getattr(self, "booked_before", 0) + 1
     if self.booked_before == 3:
-        self.writer._tasks.put(None)
-        self.writer._thread.join()
+        self.writer._pool.shutdown()
         os.write(self.writer._file.fileno(), b"\\x1f\\x8b")
         os.kill(os.getpid(), 9)
 Archive.booked = die
@@ -30,8 +29,7 @@ add = Archive.add
 async def die(self, row, exchange):
     await add(self, row, exchange)
     if exchange.url == "http://a.test/b":
-        self.writer._tasks.put(None)
-        self.writer._thread.join()
+        self.writer._pool.shutdown()
         os.kill(os.getpid(), 9)
 Archive.add = die
 runpy.run_module("scrapy", run_name="__main__")

@@ -283,14 +283,14 @@ class Timeouts(Local, scrapy.Spider):
     custom_settings = {"RETRY_TIMES": 1}
 
     async def start(self):
-        meta = {"download_timeout": 0.1}
-        yield scrapy.Request(self.at("/slow/0.4/start"), meta=meta, errback=self.failed)
+        meta = {"download_timeout": 0.4}
+        yield scrapy.Request(self.at("/slow/2/start"), meta=meta, errback=self.failed)
         yield scrapy.Request(self.at("/slow/0/start"), meta=meta, errback=self.failed)
 
     def parse(self, response):
         yield {"url": response.url}
-        meta = {"download_timeout": 0.1}
-        yield response.follow("/slow/0.4/link", meta=meta, errback=self.failed)
+        meta = {"download_timeout": 0.4}
+        yield response.follow("/slow/2/link", meta=meta, errback=self.failed)
 
     def failed(self, failure):
         yield {"failed": failure.request.url, "error": failure.type.__name__}

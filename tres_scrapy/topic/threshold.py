@@ -1,17 +1,14 @@
 """Where relevant pages begin, and how many of the pages called relevant are.
 
-The share of relevant pages rises with the score as a logistic curve, up to a ceiling: where even
-the best scores are of other pages too, it is below 1. Where the curve is half as high as its
-ceiling, how steep it is and the ceiling are unknown: their joint distribution is computed on a
-grid, from the number of relevant pages that the keywords let expect, and from answers. An answered
-page has the score of a model that does not know it, so that it may be chosen in any way that
-depends on the score alone.
+The share of relevant pages rises with the score as a logistic curve. Where it is 0.5 and how steep
+it is are unknown: their joint distribution is computed on a grid, from the number of relevant pages
+that the keywords let expect, and from answers. An answered page has the score of a model that does
+not know it, so that it may be chosen in any way that depends on the score alone.
 
-Before the first answer yes the ceiling is 1, as answers no alone cannot tell a low one from a high
-threshold, which is the middle of the curve: as the number of relevant pages says, and how pages
-score that are likely by the keywords. Then it is where the output has the highest expected F1:
-where scores tell relevant pages badly from others, fewer than half of the pages at the threshold
-are relevant.
+Before the first answer yes the threshold is where that share is expected to be 0.5: as the number
+of relevant pages says, and how pages score that are likely by the keywords. Then it is where the
+output has the highest expected F1: where scores tell relevant pages badly from others, fewer than
+half of the pages at the threshold are relevant.
 """
 
 from __future__ import annotations
@@ -33,8 +30,6 @@ SLOPES: Final = np.geomspace(0.5, 16.0, 11)
 DOUBT: Final = 1.0  # deviation of the threshold before answers
 STEEPNESS: Final = 2.5  # middle of the slope before answers
 STEEPNESS_DOUBT: Final = 0.7  # deviation of its logarithm
-CEILINGS: Final = np.array([1.0, 0.7, 0.45, 0.3, 0.2])
-CEILING_ODDS: Final = np.array([4.0, 1.0, 1.0, 1.0, 1.0])  # of each, before answers
 NEGLIGIBLE: Final = 1e-3  # odds of a curve against the best one
 TINY: Final = 1e-12
 # Without answers: so much of the way from the expected number of pages to the score above which
@@ -92,26 +87,23 @@ def find_threshold(
     `known` [k] are the scores of answered pages, `labels` [k] the answers.
     """
     unit = _unit(scores)
-    places = guess + unit * PLACES[:, None, None]
-    slopes = SLOPES[None, :, None] / unit
-    has_yes = bool(labels.any())
-    counts, ceilings = (1.0, CEILINGS) if has_yes else (BEFORE_YES, CEILINGS[:1])
-    odds = -0.5 * (PLACES[:, None, None] / DOUBT) ** 2 + np.log(CEILING_ODDS[: len(ceilings)])
-    odds = odds - 0.5 * (np.log(SLOPES / STEEPNESS)[:, None] / STEEPNESS_DOUBT) ** 2
-    for score, is_yes in zip(known.tolist(), labels.tolist(), strict=True):
-        shares = ceilings * sigmoid(slopes * (score - places))
-        odds = odds + counts * np.log((shares if is_yes else 1 - shares) + TINY)
+    places = guess + unit * PLACES[:, None]
+    slopes = SLOPES[None, :] / unit
+    odds = -0.5 * (PLACES[:, None] / DOUBT) ** 2
+    odds = odds - 0.5 * (np.log(SLOPES / STEEPNESS)[None, :] / STEEPNESS_DOUBT) ** 2
+    signs = np.where(labels, 1.0, -1.0)
+    share = 1.0 if labels.any() else BEFORE_YES
+    for score, sign in zip(known.tolist(), signs.tolist(), strict=True):
+        odds = odds - share * np.logaddexp(0, -sign * slopes * (score - places))
     weight = np.exp(odds - odds.max())
     weight /= weight.sum()
     slope = float(np.exp((weight * np.log(slopes)).sum()))
-    if not has_yes:
+    if not labels.any():
         return Threshold(float((weight * places).sum()), slope)
     likely = weight > weight.max() * NEGLIGIBLE
-    at, steep, high = (
-        np.broadcast_to(each, weight.shape)[likely] for each in (places, slopes, ceilings)
-    )
+    at, steep = (np.broadcast_to(each, weight.shape)[likely] for each in (places, slopes))
     weight, ordered = weight[likely], np.sort(scores)[::-1]
-    p = high[:, None] * sigmoid(steep[:, None] * (ordered - at[:, None])) + TINY  # [curves, n]
+    p = sigmoid(steep[:, None] * (ordered - at[:, None])) + TINY  # [curves, n]
     place = _best_place(ordered, p, weight)
     called = ordered >= place
     found = p @ called
