@@ -59,15 +59,6 @@ def test_blurred_scores_call_more_pages_relevant(rng):
     assert place < 1.2
 
 
-def test_best_pages_that_are_hardly_relevant_close_no_output(rng):
-    """Every fifth of the best pages is relevant, all other pages are not."""
-    scores = np.concatenate([rng.normal(3, 0.3, 300), rng.normal(0, 0.3, 1700)])
-    asked = np.argsort(-scores)[:20]
-    found = find_threshold(scores, expected_place(scores, 150), scores[asked], asked % 5 == 0)
-    assert 50 < (scores >= found.place).sum() <= 300
-    assert found.precision.low < 0.2 < found.precision.high
-
-
 def test_answers_no_before_a_yes_move_the_threshold_little(rng):
     scores, _ = drawn(rng)
     guess, asked = expected_place(scores, 100), np.argsort(-scores)

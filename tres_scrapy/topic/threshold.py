@@ -37,6 +37,7 @@ TINY: Final = 1e-12
 ALIKE: Final = 0.3
 UNLIKE: Final = 0.05
 BEFORE_YES: Final = 0.25  # of an answer no, as a share of what it counts when there is a yes
+LEAST_SHARE: Final = 0.3  # of relevant pages at the threshold
 TAIL: Final = 0.1  # outside each end of an interval, which holds four of five cases
 
 
@@ -104,9 +105,11 @@ def find_threshold(
     at, steep = (np.broadcast_to(each, weight.shape)[likely] for each in (places, slopes))
     weight, ordered = weight[likely], np.sort(scores)[::-1]
     p = sigmoid(steep[:, None] * (ordered - at[:, None])) + TINY  # [curves, n]
-    place = _best_place(ordered, p, weight)
+    place = _best_place(ordered, p, weight, float(ordered[0]) + unit)
     called = ordered >= place
     found = p @ called
+    if not called.any():
+        return Threshold(place, slope)
     precision = _share(found / int(called.sum()), weight)
     return Threshold(place, slope, precision, _share(found / p.sum(axis=1), weight))
 
@@ -115,15 +118,16 @@ def _unit(scores: Numbers) -> float:
     return float(scores.std()) or 1.0
 
 
-def _best_place(ordered: Numbers, p: Numbers, weight: Numbers) -> float:
-    """Return the score from which on F1 is expected to be highest.
+def _best_place(ordered: Numbers, p: Numbers, weight: Numbers, above: float) -> float:
+    """Return the score from which on F1 is expected to be highest, `above` if hardly a page is so.
 
     `ordered` [n] are the scores, the best first; `p` [curves, n] how likely each is relevant.
     """
     found = p.cumsum(axis=1)
     f1 = weight @ (2 * found / (np.arange(1, len(ordered) + 1) + found[:, -1:]))
+    f1[weight @ p < LEAST_SHARE * weight.sum()] = 0.0
     last = int(np.argmax(f1))
-    return float(ordered[last : last + 2].mean())
+    return float(ordered[last : last + 2].mean()) if f1[last] else above
 
 
 def _share(values: Numbers, weight: Numbers) -> Share:
