@@ -1,6 +1,7 @@
 """Fuzz all code that reads input written by strangers.
 
     python benchmarks/fuzz.py [--inputs 1000000] [--seed 1] [--target NAME]
+    python benchmarks/fuzz.py --guided SECONDS [--seed 1] [--target NAME]
 
 The seed, the target's name and a number determine each input, so a run can be repeated. A finding
 is an unexpected exception, a failed check, or an input that takes too long or 256 MiB. Too long is
@@ -8,6 +9,9 @@ a minute, or five seconds of processor time; half a second where the crawler's o
 for a page one second and another for each 100,000 characters. Findings are printed with the
 smallest input that shows them; the exit status is then 1. The processor time of each input is
 measured: the median, the 99.9th percentile, the worst, and how many inputs take above 50 ms.
+
+With --guided (`pip install atheris`) each target that reads no folder is fed for so many seconds,
+in a process of its own; inputs that reach new code of TRES are changed further.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import argparse
 import logging
 import resource
 import signal
+import subprocess
 import sys
 import time
 import traceback
@@ -103,12 +108,14 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=1_000_000, help="of all targets together")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", help="feed this one only")
+    parser.add_argument("--guided", type=float, metavar="SECONDS", help="of each target")
     options = parser.parse_args()
-    logging.disable()
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
+    prepare()
     print("| target | inputs | seconds | inputs/s | ms | 99.9 % | worst | > 50 ms | findings |")
     print("|---" * 9 + "|")
+    if options.guided:
+        names = [target.name for target in readers() if options.target in {None, target.name}]
+        return max(guided(name, options.guided, options.seed) for name in names)
     found: list[str] = []
     faulty = False
     with TemporaryDirectory(dir=QUICK if QUICK.exists() else None) as directory:
@@ -123,10 +130,29 @@ def main() -> int:
     return int(faulty)
 
 
+def prepare() -> None:
+    """Silence the log and the warnings."""
+    logging.disable()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+
+
+def guided(name: str, seconds: float, seed: int) -> int:
+    """Let atheris choose the inputs of a target; return 0 if there is no finding."""
+    with TemporaryDirectory(dir=QUICK if QUICK.exists() else None) as corpus:
+        command = [sys.executable, "-m", "fuzzing.guided", name, str(seconds), str(seed), corpus]
+        return subprocess.run(command, cwd=Path(__file__).parent, check=False).returncode  # noqa: S603
+
+
+def readers() -> list[Target]:
+    """Return the targets that read no folder."""
+    texts: list[Target] = [Urls(), Hosts(), Pages(), Responses(), Texts(), StoredRequests()]
+    return [*texts, Sitemaps(), RobotsFiles(), RightsFiles()]
+
+
 def targets(directory: Path) -> Iterator[Target]:
     """Yield the targets; their shares sum to 1."""
-    yield from (Urls(), Hosts(), Pages(), Responses(), Texts(), StoredRequests())
-    yield from (Sitemaps(), RobotsFiles(), RightsFiles())
+    yield from readers()
     yield DamagedPack(directory / "models")
     yield DamagedJob(directory / "jobs")
 
@@ -134,19 +160,28 @@ def targets(directory: Path) -> Iterator[Target]:
 def feed(target: Target, inputs: int, seed: int) -> Report:
     """Let a target read its inputs; count repeated faults."""
     report = Report(target.name, inputs)
-    signal.signal(signal.SIGPROF, _interrupt)
-    signal.signal(signal.SIGALRM, _interrupt)
+    set_alarms()
     start = time.perf_counter()
     for number in range(inputs):
-        text = target.draw(Random(f"{seed} {target.name} {number}"))
-        found, seconds = timed(target, text)
-        if seconds > STEP:  # a first call, a collection of garbage?
-            seconds = min(seconds, timed(target, text)[1])
-        report.note(text, seconds)
-        if found is not None:
-            report.findings.setdefault(found.place, Finding(text, found)).count += 1
+        read(target, target.draw(Random(f"{seed} {target.name} {number}")), report)
     report.seconds = time.perf_counter() - start
     return report
+
+
+def set_alarms() -> None:
+    """Interrupt an input that takes too long."""
+    signal.signal(signal.SIGPROF, _interrupt)
+    signal.signal(signal.SIGALRM, _interrupt)
+
+
+def read(target: Target, text: str, report: Report) -> None:
+    """Let a target read an input, and note its time and its fault."""
+    found, seconds = timed(target, text)
+    if seconds > STEP:  # a first call, or a collection of garbage
+        seconds = min(seconds, timed(target, text)[1])
+    report.note(text, seconds)
+    if found is not None:
+        report.findings.setdefault(found.place, Finding(text, found)).count += 1
 
 
 def allowed(target: Target, text: str) -> float:
