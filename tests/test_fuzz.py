@@ -77,6 +77,26 @@ def test_inputs_are_repeatable(fuzz, tmp_path, monkeypatch):
         assert len(set(drawn)) > 12
 
 
+def test_times_of_inputs_are_reported(fuzz, monkeypatch):
+    monkeypatch.setattr(fuzz, "STEP", 0)
+    report = fuzz.feed(Reader(), 50, seed=1)
+    assert len(report.times) == 50
+    assert report.row().endswith(f"| 50 | {len(report.findings)} |")
+    assert next(iter(fuzz.described(Reader(), report))).startswith("reader, 0 ms")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("fuzz")
+def test_guided_inputs_have_no_finding():
+    pytest.importorskip("atheris", reason="chooses the inputs")
+    command = [sys.executable, "benchmarks/fuzz.py", "--guided", "1", "--target", "of_tdm_file"]
+    run = subprocess.run(
+        command, cwd=PROJECT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "of_tdm_file, kept for new code: " in run.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("fuzz")
 def test_no_target_has_a_finding():

@@ -89,6 +89,7 @@ def test_text_imports_no_class():
         *('"meta": true', '"body": null', '"headers": [255]', '"headers": [["a", [null]]]'),
         *('"callback": "name"', '"errback": "missing"', '"priority": []', '"flags": 3'),
         *('"encoding": ""', '"method": []', '"cb_kwargs": 7'),
+        r'"method": "' + r"\udcff" * 200 + '"',
     ],
 )
 def test_foreign_text_is_refused(text):

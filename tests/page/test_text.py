@@ -377,6 +377,12 @@ def test_tag_full_of_attributes_ends_page(attribute: str) -> None:
     assert (page.text, page.links) == ("Brie", ())
 
 
+@pytest.mark.parametrize(("count", "links"), [(100, 1), (1_500, 0)])
+def test_flood_of_open_tags_ends_page(count: int, links: int) -> None:
+    page = read_page(f"<p>Brie</p>{'<iframe' * count}><a href=/x>X</a>", URL)
+    assert (page.text, len(page.links)) == ("Brie" if links == 0 else page.text, links)
+
+
 def test_nested_menu_is_still_menu() -> None:
     nested = "<a href=x>y<table><td>" * 2_000
     page = read_page(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -13,11 +12,12 @@ from tres_scrapy.downloader.refusal import TOO_LARGE, WithKind
 
 MAX_ENCODINGS: Final = 3
 MAX_PARTS: Final = 1_000  # members of a gzip and frames of a zstd, which may be empty
-# What each part of a body begins with. By chance it stands once in 16 MiB.
-_PARTS: Final[Mapping[bytes, re.Pattern[bytes]]] = {
-    b"gzip": re.compile(rb"\x1f\x8b\x08"),
-    b"x-gzip": re.compile(rb"\x1f\x8b\x08"),
-    b"zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
+# What each part of a body begins with, or has near its start. By chance it stands once in 16 MiB.
+_GZIP: Final = (b"\x1f\x8b\x08",)
+_PARTS: Final[Mapping[bytes, tuple[bytes, ...]]] = {
+    b"gzip": _GZIP,
+    b"x-gzip": _GZIP,
+    b"zstd": (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"),
 }
 
 
@@ -37,8 +37,8 @@ class BoundedCompression(WithKind, HttpCompressionMiddleware):
             raise IgnoreRequest(f"{len(encodings)} encodings, must be {MAX_ENCODINGS} at most")
         left = max_size
         for encoding in encodings:
-            parts = _PARTS.get(encoding)
-            if parts is not None and len(parts.findall(body)) > MAX_PARTS:
+            # counting takes 12 ms for 8 MB; a pattern for zstd took 320 ms of the event loop
+            if sum(map(body.count, _PARTS.get(encoding, ()))) > MAX_PARTS:
                 raise IgnoreRequest(f"it is packed in more than {MAX_PARTS} parts")
             body = self._decode(body, encoding, left)
             left = max(1, left - len(body)) if max_size else 0

@@ -90,8 +90,9 @@ def load_sample(text: str, spider: Spider) -> Request:
     """Return the request of a sample of the frontier; raise ValueError as `load_request` does."""
     request = load_request(text, spider)
     if request.method != "GET" or canonicalise(request.url) is None:
-        asked = f"{request.method} {request.url}"[:LONGEST_REASON]
-        raise ValueError(f"a request cannot be a sample of the frontier: {asked!r}")
+        # cut last: the form of a character that cannot be printed is up to ten characters long
+        asked = repr(f"{request.method} {request.url}")[:LONGEST_REASON]
+        raise ValueError(f"a request cannot be a sample of the frontier: {asked}")
     return request
 
 
