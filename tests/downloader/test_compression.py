@@ -7,7 +7,7 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 from scrapy.utils._compression import zstd
 from scrapy.utils.test import get_crawler
 
@@ -55,6 +55,16 @@ def test_body_is_unpacked_as_by_scrapy(encoding, body):
     packed = PACK[encoding](body)
     assert unpacked(packed, encoding) == body
     assert unpacked(packed, encoding, cls=HttpCompressionMiddleware) == body
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "none"])
+def test_charset_of_packed_body_is_not_guessed(encoding, monkeypatch):
+    monkeypatch.setattr(HtmlResponse, "_auto_detect_fun", lambda *_: pytest.fail("guessed"))
+    body = gzip.compress(b"caf\xe9")
+    said = HtmlResponse(f"{URL}a.html", headers={"Content-Encoding": encoding}, body=body)
+    middleware = BoundedCompression.from_crawler(get_crawler(Spider))
+    unpacked = middleware.process_response(Request(URL), said)
+    assert unpacked.body == (b"caf\xe9" if encoding == "gzip" else body)
 
 
 def test_every_form_is_read():

@@ -11,6 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response, TextResponse
 from scrapy.utils.httpobj import urlparse_cached
 
+from tres_scrapy.downloader.compression import with_encoding
 from tres_scrapy.page.language import encoding_of
 from tres_scrapy.url.message import CREDENTIALS, without_credentials
 
@@ -72,6 +73,4 @@ class CharsetMiddleware:
         if not isinstance(response, TextResponse):
             return response
         content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-        # `replace` would first ask the response for its own encoding
-        known = {name: getattr(response, name) for name in Response.attributes}
-        return type(response)(**known, encoding=encoding_of(response.body, content_type))
+        return with_encoding(response, encoding_of(response.body, content_type))
