@@ -81,8 +81,8 @@ def test_times_of_inputs_are_reported(fuzz, monkeypatch):
     monkeypatch.setattr(fuzz, "STEP", 0)
     report = fuzz.feed(Reader(), 50, seed=1)
     assert len(report.times) == 50
-    assert report.row().endswith(f"| 50 | {len(report.findings)} |")
-    assert next(iter(fuzz.described(Reader(), report))).startswith("reader, 0 ms")
+    assert report.row().endswith(f" | {len(report.findings)} |")
+    assert next(iter(fuzz.described(Reader(), report))).startswith("reader, ")
 
 
 @pytest.mark.slow
