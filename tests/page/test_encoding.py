@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from w3lib.encoding import html_to_unicode
 
 from tres_scrapy.page.language import (
+    CHUNK,
     ENCODINGS,
     declared_encoding,
     decoded,
@@ -49,6 +50,12 @@ def test_start_agrees_with_whole_text(body, encoding, length):
     marked = body.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE))
     if not marked and encoding != "gb18030":  # w3lib reads 0x80 as a euro sign
         assert decoded(body, encoding, length) == whole[:length]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030", "iso2022_jp", "utf-16-le"])
+def test_chunks_do_not_split_characters(encoding):
+    text = "a" + "日本" * CHUNK
+    assert decoded(text.encode(encoding), encoding, len(text)) == text
 
 
 def test_no_charset_takes_long():

@@ -126,6 +126,7 @@ ENCODINGS: Final = frozenset(
     )
 )
 GUESSED: Final = 64 * 1024  # bytes of which the encoding is guessed
+CHUNK: Final = 64 * 1024  # bytes decoded at once
 
 
 def declared_encoding(body: bytes, content_type: str | None = None) -> str | None:
@@ -164,5 +165,13 @@ def is_utf_8(body: bytes, *, is_cut: bool = True) -> bool:
 def decoded(body: bytes, encoding: str, length: int) -> str:
     """Return the first `length` characters of a body; what is not valid becomes U+FFFD."""
     _, mark = read_bom(body)
-    codec = "utf-16-be" if encoding == "utf-16" else encoding
-    return body[len(mark or b"") :].decode(codec, "replace")[:length]
+    start = len(mark or b"")
+    decoder = getincrementaldecoder("utf-16-be" if encoding == "utf-16" else encoding)("replace")
+    parts: list[str] = []
+    missing = length
+    while missing > 0 and start < len(body):
+        end = start + CHUNK
+        parts.append(decoder.decode(body[start:end], final=end >= len(body))[:missing])
+        missing -= len(parts[-1])
+        start = end
+    return "".join(parts)
