@@ -95,7 +95,7 @@ class Responses:
             for middleware in self._chain:
                 answer = middleware.process_response(request, answer)
         except Exception:
-            return  # the fetch fails, with the name of the error; nobody reads the response
+            return  # the fetch fails, with the name of the error; the response is dropped
         if isinstance(answer, Response):
             _read(answer)
 

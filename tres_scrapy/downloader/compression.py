@@ -26,7 +26,7 @@ _PARTS: Final[Mapping[bytes, tuple[bytes, ...]]] = {
 def with_encoding(response: TextResponse, encoding: str) -> TextResponse:
     """Return the response with this encoding.
 
-    `replace` would first ask the response for its own, whose guess takes 100 ms of the event loop.
+    `replace` would first ask the response for its own, whose guess holds up the event loop.
     """
     known = {name: getattr(response, name) for name in Response.attributes}
     return type(response)(**known, encoding=encoding)
@@ -57,7 +57,7 @@ class BoundedCompression(WithKind, HttpCompressionMiddleware):
             raise IgnoreRequest(f"{len(encodings)} encodings, must be {MAX_ENCODINGS} at most")
         left = max_size
         for encoding in encodings:
-            # counting takes 12 ms for 8 MB; a pattern for zstd took 320 ms of the event loop
+            # counted, as a pattern with alternatives holds up the event loop
             if sum(map(body.count, _PARTS.get(encoding, ()))) > MAX_PARTS:
                 raise IgnoreRequest(f"it is packed in more than {MAX_PARTS} parts")
             body = self._decode(body, encoding, left)
