@@ -57,7 +57,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    is_fast = config.option.markexpr.strip() == "not slow"
+    is_fast = config.option.markexpr.strip() in {"not slow", "not long"}
     settings.load_profile("fast" if is_fast else "whole")
     sys.addaudithook(_refuse_processes)
     spawn = multiprocessing.util.spawnv_passfds  # which no audit hook sees
@@ -71,7 +71,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+        is_long = item.get_closest_marker("long") is not None
+        if is_long or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)  # or a long test would run alone at the end

@@ -25,7 +25,7 @@ def test_page_says_what_the_code_says(tmp_path, name):
     assert made == (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_tutorial_can_be_followed():
     """Where this fails: `python docs/tutorial.py`, and read what has changed."""
     script = PROJECT / "docs" / "tutorial.py"

@@ -65,6 +65,7 @@ def crawl_synthetic_web(spider, tmp_path, kitchen):
     return items, served_pages(log)[:PAGES], process.stderr
 
 
+@pytest.mark.long
 def test_one_line_makes_crawler_focused(tmp_path, kitchen, monkeypatch):
     monkeypatch.setenv("http_proxy", "")
     led, pages, log = crawl_synthetic_web("recipes", tmp_path, kitchen)

@@ -142,6 +142,7 @@ def test_index_would_take_the_files(built):
     assert done.stdout.count("PASSED") == 2
 
 
+@pytest.mark.long
 def test_sdist_has_what_the_tests_need(sources):
     for name in ("docs/live.png", "benchmarks/results/policies.md", "models/food/topic.toml"):
         assert (sources / name).stat().st_size
@@ -176,6 +177,7 @@ def test_program_finds_packs_anywhere(run):
     assert "Topics: food, hardware, sports" in seen.stdout, seen.stderr
 
 
+@pytest.mark.long
 def test_installed_pack_is_trained(run, programs, tmp_path):
     """The packs of a user belong in the user's folder, not in site-packages."""
     installed = next(programs.parent.glob("lib/python*/site-packages"))

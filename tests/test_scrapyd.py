@@ -217,6 +217,7 @@ def test_live_page_is_served_with_its_files(crawling):
     assert min(size for _, _, size in found.values()) > 100
 
 
+@pytest.mark.long
 def test_live_page_shows_the_crawl(crawling, page):
     assert page.goto(live_url(crawling), wait_until="commit").status == 200
     page.locator("#status", has_text="running").wait_for()
@@ -237,6 +238,7 @@ def test_cancelled_job_is_whole(cancelled):
     assert f"'item_scraped_count': {len(items)}" in log
 
 
+@pytest.mark.long
 def test_same_job_is_resumed(resumed, cancelled):
     log, kept = cancelled
     assert f"Resuming after {stats_of(log)['tres/pages']} pages" in resumed.log(LONG)

@@ -151,6 +151,7 @@ class Theirs(Spider):
 """
 
 
+@pytest.mark.long
 def test_callbacks_of_pages_are_as_many_as_asked_for(scrapy, tmp_path, pages):
     """Answers that are not pages reach the callback too, but do not count."""
     project(tmp_path)

@@ -182,8 +182,8 @@ def test_missing_browser_is_said(found, monkeypatch, tmp_path):
     assert "no Chromium is installed: install Chromium (`apt-get" in finding.text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("package", ["click", "numpy", "lxml", "scrapy", "w3lib", "tldextract"])
+@pytest.mark.long
 def test_doctor_runs_in_a_broken_installation(tmp_path, package):
     def tres(*words):
         program = [sys.executable, "-c", BROKEN, package, *words]
@@ -199,7 +199,7 @@ def test_doctor_runs_in_a_broken_installation(tmp_path, package):
     assert doctor.stdout.endswith("A crawl cannot run here.\n")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_models_of_the_project_are_looked_at(tmp_path):
     (tmp_path / "own_settings.py").write_text("TRES_MODELS = 'none'\n", encoding="utf-8")
     done = subprocess.run(

@@ -23,7 +23,7 @@ from tres_scrapy.downloader.identity import KeyFolder
 from tres_scrapy.url.canonical import domain_of
 
 pytest.importorskip("ray", reason="needs the extra cluster")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def test_crawl_goes_on_without_its_disks(tmp_path):

@@ -15,7 +15,7 @@ from sharded_process import words as words_of
 from tres_scrapy.report.record import Record
 
 pytest.importorskip("ray", reason="needs the extra cluster")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 MORE = 80  # pages of the resumed crawl
 
 

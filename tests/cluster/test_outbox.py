@@ -111,10 +111,10 @@ class Shard:
         }
 
 
-@pytest.mark.slow
 @settings(max_examples=settings.default.max_examples // 2)
 @given(st.lists(st.tuples(st.sampled_from("BBBSSAK"), st.integers(0, 1)), max_size=40))
 @example([("B", 0), ("S", 0), ("K", 1)])  # it has received links and fetched nothing
+@pytest.mark.long
 def test_killed_shards_have_each_link_once(tmp_path_factory, events):
     """B books, S sends, A hears of an arrival, K kills."""
     directory = tmp_path_factory.mktemp("job")

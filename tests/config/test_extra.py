@@ -192,8 +192,8 @@ def test_installed_package_comes_from_its_origin(command, origin, url):
     assert Requirement(wanted).url == url
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", ["", "recipe\nsoup\nbutter\n"], ids=["pack", "keywords"])
+@pytest.mark.long
 def test_plain_crawl_needs_no_extra(without, tmp_path, words):
     (tmp_path / "words.txt").write_text(words)
     arguments = ["topic=food", "pages=5", "web=synthetic", f"output={tmp_path / 'food.jsonl'}"]
@@ -221,6 +221,7 @@ def test_plain_crawl_needs_no_extra(without, tmp_path, words):
         ),
     ],
 )
+@pytest.mark.long
 def test_missing_extra_is_said_first(without, extra, arguments):
     offline = ("-a", "web=synthetic") if arguments[0] == "crawl" else ()
     done = without(EXTRAS[extra], *arguments, *offline)

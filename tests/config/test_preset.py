@@ -116,7 +116,7 @@ def test_table_of_departures_is_the_preset():
     assert restored == DEPARTURES.keys()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_crawl_follows_the_preset(scrapy, tmp_path):
     process = scrapy(
         *("crawl", "tres", "-a", "topic=food", "-a", "web=synthetic", "-a", "pages=20"),

@@ -82,6 +82,7 @@ def test_private_links_are_refused_behind_proxy(crawl, pages):
     assert process.stderr.count("TRES_PRIVATE_ADDRESSES=1") == 1
 
 
+@pytest.mark.long
 def test_a_setting_allows_them(crawl, pages):
     pages.add("http://a.test/", links([f"http://127.0.0.1:{pages.port}/"]))
     crawl("http://a.test/", "-a", "private_addresses=1", pages=pages)
@@ -109,6 +110,7 @@ def test_rebound_name_is_not_connected(crawl, pages):
     assert re.search(r"No seed brought a page \(.*CannotResolveHostError\)", process.stderr)
 
 
+@pytest.mark.long
 def test_local_proxy_may_have_a_name(crawl, pages, monkeypatch):
     pages.add("http://a.test/", links([f"http://localhost:{pages.port}/", "http://b.test/"]))
     monkeypatch.setenv("http_proxy", f"http://proxy.test:{pages.port}")

@@ -219,6 +219,7 @@ def add_script(pages, url, script):
     pages.add(url, f"<p>soup</p><script>{script}</script>")
 
 
+@pytest.mark.long
 def test_crawl_through_a_web_of_scripts(scrapy, tmp_path, pages):
     try:
         find_browser()
@@ -276,6 +277,7 @@ def test_crawl_through_a_web_of_scripts(scrapy, tmp_path, pages):
 NAMES = {"/": "leek", "/2": "pea", "/3": "bean"}
 
 
+@pytest.mark.long
 def test_dead_browser_is_restarted(scrapy, tmp_path, pages):
     try:
         find_browser()

@@ -91,6 +91,7 @@ def test_second_attempt_is_signed_again(crawl, pages, check, key):
     assert urls[4] == urls[5]
 
 
+@pytest.mark.long
 def test_resumed_crawl_takes_a_new_key(crawl, pages, folder, check, key):
     for number in range(8):
         pages.add(f"http://a.test/{number}", FOOD + link(f"http://a.test/{number + 1}", "soup"))

@@ -226,6 +226,7 @@ def test_endless_reload_is_left(chromium):
     ],
     ids=["loop", "alerts", "confirms", "timers", "requests"],
 )
+@pytest.mark.long
 def test_endless_script_is_stopped(chromium, script):
     rendered = chromium.render(f"<p>before</p><script>{script}</script>", timeout=5.0, idle=1.0)
     assert "before" in rendered.html
@@ -388,6 +389,7 @@ def test_page_too_large_is_refused(chromium):
         chromium.render(html, longest=1_000_000)
 
 
+@pytest.mark.long
 def test_huge_page_fails_alone(chromium):
     script = "const s = 'x'.repeat(1e6); for (let i = 0; i < 300; i++) document.body.append(s + i)"
     with pytest.raises(RenderError) as caught:

@@ -120,6 +120,7 @@ def test_archive_holds_the_whole_crawl(run, tmp_path, soups):
     assert b"secret" not in gzip.decompress((tmp_path / "pages.warc.gz").read_bytes())
 
 
+@pytest.mark.long
 def test_killed_archive_is_resumed(run, tmp_path, soups):
     job = ("-s", f"JOBDIR={tmp_path / 'job'}", "-a", "warc=all")
     process, _ = run(*job, program=("-c", KILLED))
@@ -134,6 +135,7 @@ def test_killed_archive_is_resumed(run, tmp_path, soups):
     assert len(notes) == len(set(notes)) == 6, "nothing is missing or twice"
 
 
+@pytest.mark.long
 def test_second_fetch_is_marked(run, tmp_path):
     job = ("-s", f"JOBDIR={tmp_path / 'job'}", "-a", "warc=all")
     process, _ = run(*job, program=("-c", KILLED_BEFORE_VERDICT))
@@ -149,6 +151,7 @@ def test_second_fetch_is_marked(run, tmp_path):
     assert {url for url, n in answers.items() if n > 1 and "robots" not in url} == marked
 
 
+@pytest.mark.long
 def test_recorded_crawl_repeats_every_url(crawl, tmp_path):
     same = ("-a", "pages=30", "-a", "random_seed=5", "-s", "CONCURRENT_REQUESTS=1")
     logs = [tmp_path / name for name in ("first.jsonl", "again.jsonl")]

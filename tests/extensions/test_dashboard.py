@@ -217,6 +217,7 @@ def test_answers_are_for_fetched_pages(crawl):
     assert url not in {each["url"] for each in asked}
 
 
+@pytest.mark.long
 def test_crawl_is_steered(crawl):
     """One test, because each step needs the step before: pause, seed, MAX, resume, stop."""
     before, asked = crawl.state()["pages"], len(crawl.web.requests)

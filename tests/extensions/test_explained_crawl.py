@@ -31,6 +31,7 @@ def command(tmp_path, *arguments):
     )
 
 
+@pytest.mark.long
 def test_resumed_crawl_knows_old_names(scrapy, tmp_path, soups):
     path = tmp_path / "job" / "tres.run"
     for count in (3, 8):
@@ -53,6 +54,7 @@ def test_resumed_crawl_knows_old_names(scrapy, tmp_path, soups):
     assert all("Link: " in why for why in whys[1:])
 
 
+@pytest.mark.long
 def test_crawl_without_link_model_has_no_names(scrapy, tmp_path, soups):
     process = scrapy(*command(tmp_path, "-a", "link_model=0"), pages=soups)
     assert process.returncode == 0, process.stderr
@@ -64,6 +66,7 @@ def test_crawl_without_link_model_has_no_names(scrapy, tmp_path, soups):
     assert "What links say" not in (tmp_path / "pages.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_wall_is_named_and_not_harvested(scrapy, tmp_path, pages):
     wall = "<title>Leek soup recipe</title><p>Are you a robot? Cook, bake, boil soup."
     pages.add("http://gone.test/", FOOD.format("pea") + link("http://wall.test/"))

@@ -78,6 +78,7 @@ def stopped_for_want_of_a_network(process):
     assert process.stats["finish_reason"] == "unreachable"
 
 
+@pytest.mark.long
 def test_lost_network_stops_without_loss(crawl, soups):
     soups.lasts = 2  # robots.txt and the seed
     process, items = crawl()
@@ -89,6 +90,7 @@ def test_lost_network_stops_without_loss(crawl, soups):
     assert items == sorted(["http://seed.test/", *HOSTS])
 
 
+@pytest.mark.long
 def test_returning_network_loses_nothing(crawl, soups):
     soups.lasts, soups.back = 2, 12
     process, items = crawl("-a", "max_outage=60")
@@ -98,6 +100,7 @@ def test_returning_network_loses_nothing(crawl, soups):
     assert items == sorted(["http://seed.test/", *HOSTS])
 
 
+@pytest.mark.long
 def test_dead_hosts_fail_no_restart(crawl, soups):
     for url in HOSTS:
         for path in ("", "robots.txt"):
@@ -113,6 +116,7 @@ def test_dead_hosts_fail_no_restart(crawl, soups):
         assert asked == {f"{host}robots.txt": tries for host in HOSTS}
 
 
+@pytest.mark.long
 def test_lack_of_files_stops_without_loss(crawl):
     process, items = crawl("-s", "CONCURRENT_REQUESTS=1", program=("-c", NO_MORE_FILES))
     stopped_for_want_of_a_network(process)
@@ -125,6 +129,7 @@ def test_lack_of_files_stops_without_loss(crawl):
 @pytest.mark.parametrize(
     "fault", ["raise ValueError('a bad page')", "raise MemoryError", "os.kill(os.getpid(), 11)"]
 )
+@pytest.mark.long
 def test_bad_page_fails_alone(crawl, tmp_path, monkeypatch, fault, judges):
     (tmp_path / "sitecustomize.py").write_text(ONE_BAD_PAGE.format(fault), encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))

@@ -11,6 +11,7 @@ from scraped import asked, samples_of
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.long
 def test_running_crawl_is_scraped(tmp_path):
     file = tmp_path / "tres.prom"
     command = ("crawl", "tres", "-a", "topic=food", "-a", "web=synthetic", "-a", "metrics_port=0")

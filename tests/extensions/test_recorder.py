@@ -66,6 +66,7 @@ def test_record_lies_beside_output(scrapy, tmp_path, soups):
         assert [hop.url for hop in read.trail(found[3])] == [page.url for page in found[:4]]
 
 
+@pytest.mark.long
 def test_killed_record_is_readable_and_resumed(scrapy, tmp_path):
     command = (
         *("crawl", "tres", "-a", "topic=food", "-a", f"output={tmp_path / 'pages.jsonl'}"),

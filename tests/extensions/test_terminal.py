@@ -168,7 +168,7 @@ def test_live_line_is_not_of_a_shard(monkeypatch, shards):
     assert (shown in screen.shown) == (not shards)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_live_line_tears_no_log(tmp_path):
     options = ("-a", "topic=food", "-a", "pages=3", "-a", "web=synthetic")
     options += ("-a", f"output={tmp_path / 'pages.jsonl'}", "-s", "LOGSTATS_INTERVAL=0.2")

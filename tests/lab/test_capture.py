@@ -39,13 +39,14 @@ def crawl(kind=None, text="", cap="none", topic="food"):
     ("kind", "text", "cap"),
     [("host", "pieces", "none"), ("domains", "words", "10"), ("domains", "pieces", "10")],
 )
+@pytest.mark.long
 def test_trap_takes_a_small_part_of_a_crawl(kind, text, cap):
     taken, harvest = crawl(kind, text, cap)
     assert 0 < taken < 0.2
     assert harvest > 0.65
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_trap_takes_half_of_a_crawl_that_believes_its_judge(monkeypatch):
     monkeypatch.setattr(Trust, "excess", lambda _, rows: np.zeros(len(rows), dtype=np.float32))
     monkeypatch.setattr("tres_scrapy.page.copies.ECHO", 1.0)

@@ -26,6 +26,7 @@ bench = partial(command, script=compare.command)
 
 
 @pytest.mark.usefixtures("loaded_python")
+@pytest.mark.long
 def test_grid_is_extended_without_repeats(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -58,6 +59,7 @@ def test_grid_is_extended_without_repeats(
 
 
 @pytest.mark.usefixtures("loaded_python")
+@pytest.mark.long
 def test_preset_applies_to_every_run(tmp_path: Path) -> None:
     arguments = ("--policies", "tres", *SMALL, "--max", "none", "--output", tmp_path)
     with pytest.raises(SystemExit, match="0"):
@@ -69,6 +71,7 @@ def test_preset_applies_to_every_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("loaded_python")
+@pytest.mark.long
 def test_runs_of_other_code_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--policies", "random", *SMALL, "--output", tmp_path)
     with pytest.raises(SystemExit, match="0"):
@@ -300,7 +303,7 @@ def test_unwritable_report_keeps_the_old(tmp_path: Path, monkeypatch: pytest.Mon
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ctrl_c_keeps_finished_runs(tmp_path: Path) -> None:
     seeds = [str(seed) for seed in range(60)]
     arguments = ["--policies", "random", "--max", "none", "--pages", "40", "--seeds", *seeds]

@@ -77,7 +77,7 @@ def test_replay_forgets_the_oldest():
     assert set(replay.batch(50, np.random.default_rng(0)).arms.tolist()) == {2, 3, 4}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_fgdqn_passes_thompson_sampling():
     """P Fig. 1 to 4; the paper's own run is in benchmarks/refresh.py."""
     options = FgDqnOptions(hidden=(256, 8))

@@ -94,6 +94,7 @@ def fetched(log):
     return [row["url"] for row in rows if row["kind"] != "robots" and not row["duplicate"]]
 
 
+@pytest.mark.long
 def test_order_equals_sequential_crawl(scrapy, worlds, tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(NO_SLOW_HOSTS, encoding="utf-8")
     monkeypatch.setattr(ache, "LEARNING_LIMIT", ACHE_LEARNS)
@@ -116,6 +117,7 @@ def test_order_equals_sequential_crawl(scrapy, worlds, tmp_path, monkeypatch):
         assert count in crawls.stdout.splitlines()
 
 
+@pytest.mark.long
 def test_lookahead_order_equals_sequential_crawl(scrapy, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
     random, path = np.random.default_rng(2), tmp_path / "corpus.jsonl"

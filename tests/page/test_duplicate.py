@@ -181,7 +181,7 @@ def test_real_copies_survive_three_words(sites):
     assert copies > 0.97 * len(long)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_few_real_pages_are_put_together_from_other_sites():
     if not PAGES.exists():
         pytest.skip("needs shared/data/pages.jsonl.xz")

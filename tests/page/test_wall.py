@@ -61,8 +61,8 @@ def real_pages(path):
             yield row["url"] or URL, row["html"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
+@pytest.mark.long
 def test_real_pages_are_rarely_walls(name):
     if not (DATA / name).exists():
         pytest.skip(f"needs {name}, which may not be published")

@@ -83,6 +83,7 @@ def test_robots_crawl_delay_is_obeyed(scrapy, tmp_path, pages, settings):
     assert min(gaps["b.test"]) > 1.5
 
 
+@pytest.mark.long
 def test_redirect_keeps_the_delay(scrapy, tmp_path, pages):
     pages.add("http://c.test/robots.txt", "User-agent: *\nCrawl-delay: 2")
     gaps = crawl(scrapy, tmp_path, pages, redirect=("http://b.test/0", "http://c.test/0"))
@@ -104,6 +105,7 @@ def test_clock_change_delays_nothing(scrapy, tmp_path, pages, days):
     assert min(min(gap) for gap in gaps.values()) > 0.5 * DELAY
 
 
+@pytest.mark.long
 def test_days_of_delay_close_host(scrapy, tmp_path, pages):
     pages.add("http://b.test/robots.txt", "User-agent: *\nCrawl-delay: 86400")
     gaps = crawl(scrapy, tmp_path, pages, fetched=9)

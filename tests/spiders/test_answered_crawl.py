@@ -61,6 +61,7 @@ def test_program_answers_while_the_crawl_runs(scrapy, soups, own):  # noqa: F811
         ("lies", "(0 as the topic expected)"),
     ],
 )
+@pytest.mark.long
 def test_crawl_goes_on_whatever_the_answerer_does(scrapy, soups, own, function, said):  # noqa: F811
     lines = crawled(scrapy, soups, own, function, "-s", "DOWNLOAD_DELAY=0.2")
     if said is None:
@@ -79,6 +80,7 @@ def test_crawl_goes_on_whatever_the_answerer_does(scrapy, soups, own, function, 
         ("http", "OPENAI_BASE_URL is not set"),
     ],
 )
+@pytest.mark.long
 def test_mistyped_answerer_is_refused(scrapy, tmp_path, monkeypatch, value, said):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     process = scrapy(*arguments_in(tmp_path, "-a", f"answerer={value}"))

@@ -57,7 +57,7 @@ def test_answers_correct_the_output(scrapy, soups, tmp_path):
     assert all("scores" not in item for item in lines_of(tmp_path / "items.jsonl"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_crawl_learns_the_same(scrapy, tmp_path):
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()

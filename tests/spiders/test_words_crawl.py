@@ -86,6 +86,7 @@ def test_killed_crawl_learns_the_same_topic(scrapy, tmp_path):
     assert pack_of(tmp_path / "killed") == pack_of(tmp_path / "whole")
 
 
+@pytest.mark.long
 def test_waiting_links_are_described_again(scrapy, soups, tmp_path):
     body = FOOD.format("leek pea") + "".join(link(f"http://h{i}.test/") for i in range(1, PAGES))
     soups.add("http://h0.test/", body)
@@ -98,6 +99,7 @@ def test_waiting_links_are_described_again(scrapy, soups, tmp_path):
     assert sum(found) > PAGES * REVISED.itemsize
 
 
+@pytest.mark.long
 def test_answers_are_read_during_the_crawl(scrapy, soups, tmp_path):
     words = " ".join(f"harbour{c} anchor{c} mast{c}" for c in "abcdefghijkl")
     unlike = f"<title>ships</title><p>{words}</p>"  # the others are like answered pages
@@ -206,6 +208,7 @@ def test_late_page_that_a_pipeline_drops_stays_out(scrapy, soups, tmp_path):
     assert found_in(tmp_path) == sorted(expected - {"http://h2.test/"})
 
 
+@pytest.mark.long
 def test_late_pages_leave_without_a_jobdir(scrapy, soups, tmp_path):
     answers, feed = tmp_path / "answers.txt", tmp_path / "feed.jsonl"
     answers.write_text("yes http://h2.test/\n", encoding="utf-8")
@@ -224,6 +227,7 @@ def test_late_pages_leave_without_a_jobdir(scrapy, soups, tmp_path):
 STOPPED = KILLED.replace("os.kill(os.getpid(), 9)", "os.kill(os.getpid(), 15)")
 
 
+@pytest.mark.long
 def test_stopped_crawl_writes_its_output_again(scrapy, soups, tmp_path):
     answers = tmp_path / "answers.txt"
     answers.write_text("yes http://h2.test/\nno http://h3.test/\n", encoding="utf-8")
@@ -252,6 +256,7 @@ runpy.run_module("scrapy", run_name="__main__")
 """
 
 
+@pytest.mark.long
 def test_kill_while_late_pages_leave_loses_none(scrapy, soups, tmp_path):
     answers, feed = tmp_path / "answers.txt", tmp_path / "feed.jsonl"
     answers.write_text("yes http://h2.test/\n", encoding="utf-8")
@@ -265,6 +270,7 @@ def test_kill_while_late_pages_leave_loses_none(scrapy, soups, tmp_path):
         assert [item["url"] for item in lines_of(file)].count("http://h2.test/") == 1
 
 
+@pytest.mark.long
 def test_output_without_a_record_stays(scrapy, soups, tmp_path):
     answers = tmp_path / "answers.txt"
     answers.write_text("no http://h3.test/\n", encoding="utf-8")

@@ -21,6 +21,7 @@ def surface(scrapy, *arguments, **options):
     )
 
 
+@pytest.mark.long
 def test_found_records_join_frontier(scrapy, tmp_path):
     output, log = tmp_path / "pages.jsonl", tmp_path / "web.jsonl"
     process = surface(

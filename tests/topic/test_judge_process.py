@@ -113,6 +113,7 @@ def test_death_of_one_process_spares_the_other(tmp_path):
         assert held.result(30).startswith("HOLD")
 
 
+@pytest.mark.long
 def test_two_processes_give_the_verdicts_of_one():
     words = [f"{first} {then}" for first in ("pea", "engine", "match") for then in "abcdefgh"]
     pages = [

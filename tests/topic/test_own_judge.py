@@ -147,6 +147,7 @@ def test_judge_with_children_is_given_up(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("loaded_python")
+@pytest.mark.long
 def test_judge_runs_in_its_process():
     def worker(name):
         return closing(Worker(Task(FOOD, ReadingLimits(), own_judge=name)))

@@ -45,6 +45,7 @@ def pack_of(path):
 
 
 @pytest.mark.parametrize("killed_after", [0, 1, 13, 25])
+@pytest.mark.long
 def test_resumed_topic_learns_the_same(tmp_path, killed_after):
     learn(learner(tmp_path / "whole"), *range(40))
     learn(learner(tmp_path / "killed"), *range(killed_after))

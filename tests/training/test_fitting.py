@@ -52,6 +52,7 @@ def test_model_learns_the_topic(vectors: WordVectors, kind: str) -> None:
     assert history[-1].mcc > 0.9 > history[-1].loss
 
 
+@pytest.mark.long
 def test_wide_part_separates_words() -> None:
     vectors = WordVectors(["cheese", "disk"], np.ones((2, 3), dtype=np.float32))
     made = [

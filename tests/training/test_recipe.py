@@ -65,6 +65,7 @@ def records(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", [*bilstm.KINDS, *LINEAR_KINDS])
+@pytest.mark.long
 def test_training_makes_a_pack(models: Path, kind: str) -> None:
     vectors = models / "vectors" / "small.npz"
     said: list[str] = []

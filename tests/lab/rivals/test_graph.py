@@ -136,8 +136,8 @@ def test_inlinks_are_the_links_to_pages(pairs, pages):
     assert sorted(found) == sorted({(s, t) for s, t in pairs if s != t and t in pages})
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not UNIVERSITY.exists(), reason=f"{UNIVERSITY} is not there")
+@pytest.mark.long
 def test_real_pages_have_the_links_of_the_crawl():
     web = RecordedWeb(UNIVERSITY)
     graph, library = read_graph(web, LIMITS), Library(web, None, LIMITS)

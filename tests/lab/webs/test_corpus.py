@@ -141,8 +141,8 @@ def test_unknown_topic_is_refused(tmp_path: Path) -> None:
         CorpusWeb(path, "food")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not WIKI.exists(), reason="needs shared/data/wiki.jsonl.xz")
+@pytest.mark.long
 def test_wikipedia_links_lead_to_pages() -> None:
     web = CorpusWeb(WIKI, "food")
     relevant = [d for d in web.documents.values() if d.relevant]

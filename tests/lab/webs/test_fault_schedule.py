@@ -98,8 +98,8 @@ def test_each_fault_is_what_it_says():
     assert answered("drip=1:0.1").endswith(b"\r\n\r\n<html>soup</html>")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("spider", [[], ["--own"]])
+@pytest.mark.long
 def test_kills_with_faults_lose_nothing(spider):
     """The benchmark in small: its exit status shows whether it lost anything."""
     kill = ("benchmarks/kill.py", "--pages", "40", "--kills", "1")
@@ -110,8 +110,8 @@ def test_kills_with_faults_lose_nothing(spider):
     assert "'feed items missing': 0" in process.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="a C compiler makes the failing disk")
+@pytest.mark.long
 def test_failing_disk_loses_nothing():
     kill = ("benchmarks/kill.py", "--disk", "--pages", "40", "--kills", "7")
     command = [sys.executable, *kill]
