@@ -31,7 +31,7 @@ from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.links.code import CODES, RaggedArray
-from tres_scrapy.page.copies import SKETCH
+from tres_scrapy.page.copies import SKETCH, Known
 from tres_scrapy.run import recovery
 from tres_scrapy.run.identity import now
 from tres_scrapy.run.journal import Journal
@@ -446,7 +446,24 @@ def test_seeds_keep_their_reward(tmp_path, trusted, changed):
         assert resumed.store.path_to(row) == crawl.store.path_to(row)
     assert resumed.store.path_to(0).features == ((1, 1, 1) if trusted else (0, 0, 0))
     assert resumed.store.depth(last) == 2
+    assert resumed.outlook.relevant == crawl.outlook.relevant
     journal.close()
+
+
+def test_echo_earns_nothing_after_a_resume(tmp_path):
+    """The outlook counts what pages earn; an echo is relevant."""
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    seed(crawl)
+    decision = crawl.next()
+    journal.lease(crawl, decision)
+    echo = judged(True, known=Known(phrases=20, elsewhere=20, here=0))
+    journal.book(crawl, crawl.book(decision.row, echo))
+    journal.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    journal.close()
+    assert resumed.relevant == crawl.relevant == 1
+    assert resumed.outlook.relevant == crawl.outlook.relevant == 0
 
 
 @pytest.fixture(scope="module")
