@@ -329,6 +329,23 @@ def test_resumed_crawl_knows_links_that_were_described_again(tmp_path, monkeypat
     assert killed == whole
 
 
+def test_links_taken_at_a_kill_are_described_after_it(tmp_path):
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    seed(crawl)
+    web = Web(crawl, journal)
+    web.lease()
+    web.book()
+    crawl.revision.note("model-1", described=False)
+    taken = crawl.revision.take().tolist()
+    web.lease()  # while the links wait for the judge
+    journal.database.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    journal.close()
+    assert resumed.revision.model == "model-1"
+    assert resumed.revision.take().tolist() == taken != []
+
+
 def a_job(directory, steps=30):
     journal, crawl = Journal.open(directory, {"topic": "food"}), new_crawl()
     seed(crawl)
