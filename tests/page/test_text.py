@@ -34,6 +34,11 @@ def links(html: str, url: str = URL) -> tuple[Link, ...]:
         ("http://me:pass@word@example.org:8080/@me?q=a@b", "http://example.org:8080/@me?q=a@b"),
         ("http://me@[2001:db8::1]/", "http://[2001:db8::1]/"),
         ("http://example.org./a", "http://example.org/a"),
+        ("http://example.org/open/../closed/a", "http://example.org/closed/a"),
+        ("http://example.org/a/.%2E/./%2e%2e/b/%2e", "http://example.org/b/"),
+        ("http://example.org/../a/..", "http://example.org/"),
+        ("http://example.org/a/..//b?c=/../d", "http://example.org//b?c=/../d"),
+        ("http://example.org/.a/...", "http://example.org/.a/..."),
     ],
 )
 def test_fetchable_url_becomes_canonical(url: str, canonical: str) -> None:
