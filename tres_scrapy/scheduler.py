@@ -285,7 +285,8 @@ class TreeFrontierScheduler(BaseScheduler):
         only_known = not self._has_room_for_new()
         full = self._allotment.full_domains(self._health.resting(now), closed)
         slow = self._allotment.full_hosts(busy, now, closed)  # not worth waiting for
-        return Availability([*{*busy, *slow}], soon, only_known, patient, full, closed)
+        away = np.array([*{*busy, *slow}], dtype=np.int64)
+        return Availability(away, soon, only_known, patient, full, closed)
 
     def _has_room_for_new(self) -> bool:
         return self._allotment.has_room_for_new(monotonic())

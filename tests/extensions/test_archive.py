@@ -179,3 +179,17 @@ def test_archive_lies_beside_items(tmp_path, monkeypatch):
         archive.open()
         archive.writer.close()
         assert (tmp_path / path).stat().st_size
+
+
+def test_answer_of_a_row_set_back_is_forgotten(opened):
+    """A host that is given up answers no more: its answers would stay in memory."""
+    archive, crawler = opened("relevant")
+    leased = {0, 1}
+    crawler.learner.crawl.is_leased = leased.__contains__
+    for row in (0, 1, 2):
+        if row == 1:
+            leased.discard(0)  # its answer was 503
+        leased.add(row)
+        asyncio.run(archive.add(row, exchange_of(Request(ANSWER.url), ANSWER)))
+    assert sorted(archive._exchanges) == [1, 2]
+    archive.engine_stopped()

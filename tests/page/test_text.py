@@ -34,6 +34,11 @@ def links(html: str, url: str = URL) -> tuple[Link, ...]:
         ("http://me:pass@word@example.org:8080/@me?q=a@b", "http://example.org:8080/@me?q=a@b"),
         ("http://me@[2001:db8::1]/", "http://[2001:db8::1]/"),
         ("http://example.org./a", "http://example.org/a"),
+        ("http://example.org/open/../closed/a", "http://example.org/closed/a"),
+        ("http://example.org/a/.%2E/./%2e%2e/b/%2e", "http://example.org/b/"),
+        ("http://example.org/../a/..", "http://example.org/"),
+        ("http://example.org/a/..//b?c=/../d", "http://example.org//b?c=/../d"),
+        ("http://example.org/.a/...", "http://example.org/.a/..."),
     ],
 )
 def test_fetchable_url_becomes_canonical(url: str, canonical: str) -> None:
@@ -156,9 +161,20 @@ def test_a_base_element_moves_relative_links() -> None:
     assert links(html) == (Link("https://cdn.example.net/x/y", "Y"),)
 
 
-def test_broken_base_keeps_absolute_links() -> None:
-    html = "<base href='http://['><a href=y>Y</a><a href='http://a.org/'>A</a>"
-    assert Link("http://a.org/", "A") in links(html)
+@pytest.mark.parametrize("base", ["http://[", "data:text/html,x", "JavaScript:void(0)"])
+def test_base_that_browsers_ignore_is_ignored(base: str) -> None:
+    html = f"<base href='{base}'><a href=y>Y</a><a href='http://a.org/'>A</a>"
+    assert links(html) == (
+        Link("https://shop.example.org/cheese/y", "Y"),
+        Link("http://a.org/", "A"),
+    )
+
+
+def test_feed_and_canonical_link_are_relative_to_the_base() -> None:
+    html = "<base href=/x/><link rel=canonical href=c><link rel=alternate href=f type={} />"
+    page = read_page(html.format("application/rss+xml"), URL)
+    assert page.canonical == "https://shop.example.org/x/c"
+    assert page.feeds == ("https://shop.example.org/x/f",)
 
 
 @pytest.mark.parametrize(("obey", "expected"), [(True, 0), (False, 1)])

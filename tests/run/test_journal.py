@@ -31,7 +31,7 @@ from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.links.code import CODES, RaggedArray
-from tres_scrapy.page.copies import SKETCH
+from tres_scrapy.page.copies import SKETCH, Known
 from tres_scrapy.run import recovery
 from tres_scrapy.run.identity import now
 from tres_scrapy.run.journal import Journal
@@ -329,6 +329,23 @@ def test_resumed_crawl_knows_links_that_were_described_again(tmp_path, monkeypat
     assert killed == whole
 
 
+def test_links_taken_at_a_kill_are_described_after_it(tmp_path):
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    seed(crawl)
+    web = Web(crawl, journal)
+    web.lease()
+    web.book()
+    crawl.revision.note("model-1", described=False)
+    taken = crawl.revision.take().tolist()
+    web.lease()  # while the links wait for the judge
+    journal.database.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    journal.close()
+    assert resumed.revision.model == "model-1"
+    assert resumed.revision.take().tolist() == taken != []
+
+
 def a_job(directory, steps=30):
     journal, crawl = Journal.open(directory, {"topic": "food"}), new_crawl()
     seed(crawl)
@@ -446,7 +463,24 @@ def test_seeds_keep_their_reward(tmp_path, trusted, changed):
         assert resumed.store.path_to(row) == crawl.store.path_to(row)
     assert resumed.store.path_to(0).features == ((1, 1, 1) if trusted else (0, 0, 0))
     assert resumed.store.depth(last) == 2
+    assert resumed.outlook.relevant == crawl.outlook.relevant
     journal.close()
+
+
+def test_echo_earns_nothing_after_a_resume(tmp_path):
+    """The outlook counts what pages earn; an echo is relevant."""
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    seed(crawl)
+    decision = crawl.next()
+    journal.lease(crawl, decision)
+    echo = judged(True, known=Known(phrases=20, elsewhere=20, here=0))
+    journal.book(crawl, crawl.book(decision.row, echo))
+    journal.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    journal.close()
+    assert resumed.relevant == crawl.relevant == 1
+    assert resumed.outlook.relevant == crawl.outlook.relevant == 0
 
 
 @pytest.fixture(scope="module")

@@ -139,7 +139,7 @@ def test_crawl_is_told_which_hosts_are_busy(clock):
     """A shard says with it what it could fetch now."""
     scheduler, crawl = scheduler_of("http://a.test/", "http://a.test/2")
     request = scheduler.next_request()
-    assert not crawl.available.busy
+    assert not len(crawl.available.busy)
     assert scheduler.next_request() is None
     assert list(crawl.available.busy) == [crawl.store["host"][request.meta[LEASE]]]
 

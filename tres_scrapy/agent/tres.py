@@ -295,6 +295,8 @@ class Ranking(NamedTuple):
         ready = free & ~np.isin(store["domain"].take(self.rows), domains)
         if not ready.any() or self.bounds[free].max() > self.bounds[ready].max() + MIN_GAIN:
             return None
-        soon_free = left & np.isin(store["host"].take(self.rows), available.soon)
-        later = float(self.bounds[soon_free].max(initial=-np.inf))
+        later = -np.inf
+        if available.soon:
+            soon_free = left & np.isin(store["host"].take(self.rows), available.soon)
+            later = float(self.bounds[soon_free].max(initial=-np.inf))
         return self._replace(ready=ready, later=later, further=further - 1, domains=domains)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ class Health:
         self._random = Random(seed)
         self._rests: dict[int, Rest] = {}  # of hosts that failed since they last answered
         self._resting: dict[int, Rest] = {}  # those that are not over
+        self._ends = math.inf  # when the first of the latter ends, or earlier
         self._dead: Counter[int] = Counter()  # hosts that never answered, by domain
         self._once = set(store.hosts.ever_given_up)  # by an earlier run: one more try
         self._silent: dict[int, Rest | None] = {}  # failed since any host answered; rest before
@@ -81,7 +83,9 @@ class Health:
 
     def resting(self, now: float) -> list[int]:
         """Return the hosts that rest."""
-        self._resting = {host: rest for host, rest in self._resting.items() if rest.until > now}
+        if now >= self._ends:  # looked through at each end, not at each of many choices
+            self._resting = {host: rest for host, rest in self._resting.items() if rest.until > now}
+            self._ends = min((rest.until for rest in self._resting.values()), default=math.inf)
         return list(self._resting)
 
     def promises(self, now: float) -> bool:
@@ -175,6 +179,7 @@ class Health:
         """Put a host to rest, for an hour at most; the rest may have begun before."""
         rest.until = min(rest.until, now + self.options.longest)
         self._rests[host] = self._resting[host] = rest
+        self._ends = min(self._ends, rest.until)
         return rest
 
     def origins(self) -> list[str]:

@@ -104,34 +104,35 @@ class Revision:
 
     A topic that learns changes some fifty times in 20,000 pages, so the work is bounded. `model`
     names the model that judged the last page, "" if the topic does not learn; `described` the one
-    that described waiting samples last.
+    that described waiting samples last. A resumed crawl takes them again if that had not ended.
     """
 
     def __init__(self, store: SampleStore) -> None:
         self._store = store
         self.model = ""
         self.described = ""
+        self._taken = ""  # the model for which samples were taken last
 
     def take(self) -> Rows:
         """Return the samples to describe again now [n], oldest first: none without a change."""
         rows: Rows = np.zeros(0, dtype=np.int64)
-        if self.described == self.model:
+        if self._taken == self.model:
             return rows
-        self.described = self.model
+        self._taken = self.model
         rows = self._store.pending_rows()
         best = np.argsort(-self._store["probability"].take(rows), kind="stable")[:DESCRIBED_SAMPLES]
         return np.sort(rows[best])
 
     def give_back(self) -> None:
         """Describe the samples taken last with another page: theirs was not judged."""
-        self.described = ""
+        self._taken = ""
 
     def restore(self, described: str, model: str) -> None:
         """Continue an interrupted crawl."""
-        self.described, self.model = described, model
+        self.described, self._taken, self.model = described, described, model
 
     def note(self, model: str, *, described: bool) -> None:
         """Note the model that judged a page, and whether it has described the samples taken."""
         self.model = model
         if described:
-            self.described = model
+            self.described = self._taken = model

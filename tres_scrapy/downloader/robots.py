@@ -77,6 +77,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         # a host that has rested is asked again, instead of failing by its last error
         self._again = min(AGAIN, Config.of(settings).rest.first / 2)
         self._rules: dict[str, Rules] = {}  # by origin, least recently used first
+        self._size = 0  # bytes of all rules
         self._asked: dict[str, asyncio.Future[Rules]] = {}
 
     @classmethod
@@ -100,16 +101,22 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         """Return the rules for a request; raise the error that keeps them from us."""
         url = urlparse_cached(request)
         origin = f"{url.scheme}://{url.netloc}"
-        rules = self._rules.pop(origin, None)
+        rules = self._rules.get(origin)
         if rules is None or rules.until <= monotonic():
             rules = await self._ask(origin, request, rules or NOT_ASKED)
+        self._drop(origin)
         self._rules[origin] = rules
-        while sum(each.size for each in self._rules.values()) > ROOM:
-            del self._rules[next(iter(self._rules))]
+        self._size += rules.size
+        while self._size > ROOM:
+            self._drop(next(iter(self._rules)))
         if rules.error is not None:
             raise rules.error.with_traceback(None)
         request.meta[RIGHTS] = list(rules.usage.of(request.url))
         return rules.parser
+
+    def _drop(self, origin: str) -> None:
+        if (rules := self._rules.pop(origin, None)) is not None:
+            self._size -= rules.size
 
     async def _ask(self, origin: str, request: Request, old: Rules) -> Rules:
         """Fetch rules once for all requests that wait for them."""

@@ -66,7 +66,7 @@ class Archive:
         self._config = Config.of(crawler.settings)
         self._everything = self._config.output.warc == "all"
         self._failed = False
-        self._exchanges: dict[int, Exchange] = {}  # the last of each sample, until it is booked
+        self._exchanges: dict[int, Exchange] = {}  # the last of each leased sample
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -94,6 +94,8 @@ class Archive:
 
     async def add(self, row: int | None, exchange: Exchange) -> None:
         """Archive an exchange; if too much waits to be written, wait without blocking others."""
+        for other in [each for each in self._exchanges if not self._crawl.is_leased(each)]:
+            del self._exchanges[other]  # set back: its host failed, and perhaps for good
         if row is not None and self._crawl.is_leased(row):
             self._exchanges[row] = exchange
         if self._everything:

@@ -28,14 +28,17 @@ class Table:
         self._columns = {name: np.zeros(capacity, field[0]) for name, field in fields.items()}
         self._capacity = capacity
         self._size = 0
-        self._views = {name: column[:0] for name, column in self._columns.items()}
+        self._views: dict[str, NDArray[Any]] = {}  # those read since the last `extend`
 
     def __len__(self) -> int:
         return self._size
 
     def __getitem__(self, column: str) -> NDArray[Any]:
         """Return a view of one column; it is valid until the next `extend`."""
-        return self._views[column]
+        view = self._views.get(column)
+        if view is None:  # many rows are added one by one, and few columns are read between
+            view = self._views[column] = self._columns[column][: self._size]
+        return view
 
     def extend(self, count: int) -> slice:
         """Append `count` zeroed rows and return where they are."""
@@ -47,7 +50,7 @@ class Table:
                 grown[:start] = column[:start]
                 self._columns[name] = grown
         if count:
-            self._views = {name: each[: self._size] for name, each in self._columns.items()}
+            self._views.clear()
         return slice(start, self._size)
 
     def grow(self, size: int) -> None:

@@ -64,25 +64,28 @@ class Hosts:
     def busy(self, hosts: NDArray[np.int32], available: Availability) -> NDArray[np.bool_]:
         """Return which of hosts [n] are busy."""
         busy = self._columns["busy"]  # a column lookup: there may be a million hosts
-        busy[list(available.busy)] = True
-        found = busy.take(hosts) | np.isin(self.domains(hosts), available.domains)
-        busy[list(available.busy)] = False
+        now = np.asarray(available.busy, dtype=np.int64)
+        busy[now] = True
+        found = busy.take(hosts)
+        busy[now] = False
+        if len(available.domains):
+            found |= np.isin(self.domains(hosts), available.domains)
         if available.closed is not None:
             found |= available.is_closed(self.domains(hosts))
         return found | ~self._columns["known"].take(hosts) if available.only_known else found
 
-    def pending(self, hosts: Sequence[int]) -> int:
+    def pending(self, hosts: Sequence[int] | NDArray[np.int64]) -> int:
         """Return how many samples of these hosts are PENDING."""
-        return int(self._columns["pending"][list(hosts)].sum())
+        return int(self._columns["pending"].take(np.asarray(hosts, dtype=np.int64)).sum())
 
     def waiting(self) -> NDArray[np.int32]:
         """Return how many samples of each host are PENDING, [hosts]."""
         return self._columns["pending"][: len(self.names)].copy()
 
-    def known_pending(self, busy_hosts: Sequence[int]) -> int:
+    def known_pending(self, busy_hosts: Sequence[int] | NDArray[np.int64]) -> int:
         """Return how many samples of known hosts that are not busy are PENDING."""
-        busy = np.array(busy_hosts, dtype=np.int64)
-        return self._known_pending - self.pending(busy[self._columns["known"].take(busy)].tolist())
+        busy = np.asarray(busy_hosts, dtype=np.int64)
+        return self._known_pending - self.pending(busy[self._columns["known"].take(busy)])
 
     def is_known(self, host: int) -> bool:
         """Return whether a host has answered."""

@@ -329,7 +329,7 @@ class Availability(NamedTuple):
     have had their requests of the day; its last entry is for all later ones.
     """
 
-    busy: Sequence[int] = ()
+    busy: Sequence[int] | NDArray[np.int64] = ()
     soon: Sequence[int] = ()
     only_known: bool = False
     patient: bool = False

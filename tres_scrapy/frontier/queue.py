@@ -67,6 +67,8 @@ class FrontierQueue:
         return np.array([row for _, _, row in entries], dtype=np.int64)
 
     def _bring_back(self, available: Availability) -> None:
+        if not self._aside:
+            return
         hosts = np.array(list(self._aside), dtype=np.int32)
         for host in hosts[~self._store.hosts.busy(hosts, available)].tolist():
             aside = self._aside[host]

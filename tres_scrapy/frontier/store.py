@@ -174,10 +174,10 @@ class SampleStore(Table):
             return False
         if available.closed is None:
             return available.only_known or self.pending > self.hosts.pending(available.busy)
-        busy = np.array(available.busy, dtype=np.int64)
+        busy = np.asarray(available.busy, dtype=np.int64)
         busy = busy[~available.is_closed(self.hosts.domains(busy))]
         closed = np.flatnonzero(available.is_closed(np.arange(len(self.ledger))))
-        return self.pending > self.ledger.pending(closed) + self.hosts.pending(busy.tolist())
+        return self.pending > self.ledger.pending(closed) + self.hosts.pending(busy)
 
     def lease(self, row: int) -> None:
         """Mark `row` LEASED and close its URL: a URL is fetched at most once."""

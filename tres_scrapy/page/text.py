@@ -76,6 +76,7 @@ LINKS: Final = "a[href], area[href]"
 FOLLOWED: Final = "a[href]:not([rel~=nofollow i]), area[href]:not([rel~=nofollow i])"
 # A browser nests links only by way of other elements, such as a table or an object.
 NESTED: Final = "a[href] a[href]"
+NO_BASE: Final = "data:", "javascript:"
 # Parameters that only scripts in the browser read: they do not change the page.
 TRACKING: Final = re.compile(r"(?:utm_[a-z]+|fbclid|gclid|dclid|msclkid)(?:=|$)")
 PLAIN_PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9/._~-]*(\?[A-Za-z0-9/._~=&+-]+)?")
@@ -164,11 +165,12 @@ def read_page(
     wanted = FOLLOWED if limits.obey else LINKS
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
     nested = {node.mem_id for node in tree.css(NESTED)}
-    found = list(_outlinks(tree, url, wanted)) if permission.follow else []
+    base = _base(tree, url)
+    found = list(_outlinks(tree, base, wanted)) if permission.follow else []
     links, number = _links(found, url, limits, nested)
     nodes = [(target, node.mem_id) for target, node in found]
-    canonical = _canonical(tree, url)
-    feeds = _feeds(tree, url) if permission.follow else ()
+    canonical = _canonical(tree, url, base)
+    feeds = _feeds(tree, base) if permission.follow else ()
     _drop(tree, UNSEEN)
     around: tuple[str, ...] = ()
     standing: tuple[Place, ...] = ()
@@ -285,15 +287,20 @@ def _placed(
     return layout, [spans.get(link.url) for link in links]
 
 
-def _outlinks(tree: LexborHTMLParser, url: str, wanted: str) -> Iterator[tuple[str, LexborNode]]:
+def _base(tree: LexborHTMLParser, url: str) -> str:
+    """Return the URL that relative links begin from; browsers ignore a base that is broken."""
+    node = tree.css_first("base[href]")
+    named = "" if node is None else _join(url, node.attributes["href"])
+    return url if not named or named.lower().startswith(NO_BASE) else named
+
+
+def _outlinks(tree: LexborHTMLParser, base: str, wanted: str) -> Iterator[tuple[str, LexborNode]]:
     known: dict[str, str | None] = {}  # canonical URLs by what the page writes
-    base = tree.css_first("base[href]")
-    root = url if base is None else _join(url, base.attributes["href"])
-    origin = root[: root.index("/", len("https://"))] if PLAIN_URL.fullmatch(root) else ""
+    origin = base[: base.index("/", len("https://"))] if PLAIN_URL.fullmatch(base) else ""
     for node in tree.css(wanted):
         href = (node.attributes["href"] or "").strip()
         if href not in known:
-            known[href] = _clean(_absolute(root, origin, href))
+            known[href] = _clean(_absolute(base, origin, href))
         if target := known[href]:
             yield target, node
 
@@ -308,13 +315,13 @@ def _clean(url: str) -> str | None:
     return target and _untracked(target)
 
 
-def _absolute(root: str, origin: str, href: str) -> str:
+def _absolute(base: str, origin: str, href: str) -> str:
     """Return an absolute URL, in a tenth of the time of `urljoin` for most links."""
     if PLAIN_URL.fullmatch(href):
         return href
     if origin and PLAIN_PATH.fullmatch(href) and "/." not in href:
         return origin + href
-    return _join(root, href)
+    return _join(base, href)
 
 
 def _untracked(url: str) -> str:
@@ -323,14 +330,14 @@ def _untracked(url: str) -> str:
     return f"{place}?{kept}" if kept else place
 
 
-def _canonical(tree: LexborHTMLParser, url: str) -> str:
+def _canonical(tree: LexborHTMLParser, url: str, base: str) -> str:
     node = tree.css_first("link[rel~=canonical i][href]")
-    named = canonicalise(_join(url, node.attributes["href"])) if node is not None else None
+    named = canonicalise(_join(base, node.attributes["href"])) if node is not None else None
     return named if named is not None and _site(named) == _site(url) else ""
 
 
-def _feeds(tree: LexborHTMLParser, url: str) -> tuple[str, ...]:
-    found = (resolve(url, node.attributes["href"] or "") for node in tree.css(FEED))
+def _feeds(tree: LexborHTMLParser, base: str) -> tuple[str, ...]:
+    found = (resolve(base, node.attributes["href"] or "") for node in tree.css(FEED))
     return tuple(islice((each for each in found if each and "comments" not in each), MAX_FEEDS))
 
 

@@ -246,7 +246,7 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
         blameless[visits],
         np.isin(kinds, list(OF_LINKS))[visits],
     )
-    crawl.outlook.restore(steps.hosts[visits], (steps.relevant & pages)[visits])
+    crawl.outlook.restore(steps.hosts[visits], past.rewards[visits] > 0)
     failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, DATA})
     crawl.restore(int(pages.sum()), int((steps.relevant & pages).sum()), failures, counts)
 
