@@ -23,8 +23,9 @@ from twisted.python.failure import Failure
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.allotment import Allotment
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
-from tres_scrapy.crawl.host import WAITED, HostSlots, Patience, Slot
+from tres_scrapy.crawl.patience import WAITED, Patience
 from tres_scrapy.crawl.registry import kind_of
+from tres_scrapy.crawl.slot import HostSlots, Slot
 from tres_scrapy.downloader.delay import CrawlDelay, HeldError, SharedAddresses
 from tres_scrapy.downloader.engine import SHUTDOWN, is_under_way
 from tres_scrapy.downloader.refusal import failure_of

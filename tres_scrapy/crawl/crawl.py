@@ -289,7 +289,10 @@ class Crawl:
         self.failures[failure.kind] += 1
         domain = self.store["domain"][row]
         self.store.ledger.book_failure(
-            domain, blameless=failure.blameless, dead_link=failure.is_of_link
+            domain,
+            blameless=failure.blameless,
+            dead_link=failure.is_of_link,
+            finder=self.store.finder(row),
         )
         self.store.finish(row)
         self._expand(experience, NO_ROWS)
