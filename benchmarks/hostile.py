@@ -3,6 +3,7 @@
     python benchmarks/hostile.py sites [--rows network slow neighbour silent ...] [--seconds 60]
     python benchmarks/hostile.py honest [--topics food sports hardware] [--max none 10]
         [--web-seeds 61 62 63 64 65] [--pages 1000] [--data FOLDER] [--models FOLDER]
+    python benchmarks/hostile.py links [--kinds nothing ports names robots images ...]
     python benchmarks/hostile.py stop [--states silent slow names many paused judge ending]
     python benchmarks/hostile.py traps [--kinds host subdomains domains expired earning]
         [--shares .004 .02 .16] [--texts pieces words chain names] [--topics food sports]
@@ -24,6 +25,9 @@ first one and is left out. With --data, the recorded webs of `real_webs.py` are 
 crawl is stopped with Ctrl-C. Printed are the pages of the honest and of the hostile hosts, how
 often the network seemed gone, the longest stall of the reactor, and the seconds to stop.
 
+`links`: one page has links to honest sites that the crawl has not found yet, which fail there or
+lead to copies. Printed is how many of the pages of the honest sites are items.
+
 `stop`: presses Ctrl-C in states in which a crawl has much to wait for. Printed are the seconds to
 the end of the process, its exit status, and the items, none of which may be torn.
 """
@@ -44,6 +48,10 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when
 
 from comparing.library import Library
 from comparing.simulation import Simulation, World
+from hostility.accuser import KINDS as ACCUSED
+from hostility.accuser import PAGES as PAGES_OF_SITE
+from hostility.accuser import SITES
+from hostility.accuser import crawl as accuse
 from hostility.attack import ATTACKS, STATES
 from hostility.honest import believe, generated, recorded
 from hostility.honest import crawl as crawl_honest
@@ -84,6 +92,9 @@ def main() -> None:
     sites.add_argument("--rows", nargs="+", choices=ATTACKS, default=[*ATTACKS])
     sites.add_argument("--seconds", type=float, default=60)
     sites.set_defaults(run=compare_sites)
+    links = attacks.add_parser("links", help="links that fail on honest sites")
+    links.add_argument("--kinds", nargs="+", choices=ACCUSED, default=[*ACCUSED])
+    links.set_defaults(run=compare_links)
     stop = attacks.add_parser("stop", help="press Ctrl-C in states that are hard to end")
     stop.add_argument("--states", nargs="+", choices=STATES, default=[*STATES])
     stop.add_argument("--seconds", type=float, default=30)
@@ -104,6 +115,15 @@ def compare_sites(options: argparse.Namespace) -> None:
         pages = f"{found.served(attack.honest)} | {found.served(attack.hostile)}"
         ends = f"{found.stall:.2f} | {found.seconds_to_stop:.0f}"
         print(f"| {name} | {pages} | {found.outages} | {ends} |", flush=True)
+
+
+def compare_links(options: argparse.Namespace) -> None:
+    """Print a row for each kind of links."""
+    print("| links | honest items | of |")
+    print("|---|---|---|")
+    for name in options.kinds:
+        cap = ["max_per_domain=16"] if name == "copies" else []
+        print(f"| {name} | {accuse(name, *cap)} | {SITES * PAGES_OF_SITE} |", flush=True)
 
 
 def compare_stops(options: argparse.Namespace) -> None:

@@ -26,7 +26,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when
 from comparing.simulation import Simulation, World
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl.host import Patience
+from tres_scrapy.crawl.patience import Patience
 from tres_scrapy.frontier.ledger import Availability
 
 

@@ -18,13 +18,20 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
 from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
+from twisted.python import failure as twisted_failure
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.allotment import Allotment
-from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
-from tres_scrapy.crawl.host import WAITED, HostSlots, Patience, Slot
+from tres_scrapy.crawl.failure import (
+    REDIRECT_CLOSED,
+    REDIRECT_LIMIT,
+    REDIRECT_NOT_HTTP,
+    REDIRECT_OUT_OF_SCOPE,
+    Failure,
+)
+from tres_scrapy.crawl.patience import WAITED, Patience
 from tres_scrapy.crawl.registry import kind_of
+from tres_scrapy.crawl.slot import HostSlots, Slot
 from tres_scrapy.downloader.delay import CrawlDelay, HeldError, SharedAddresses
 from tres_scrapy.downloader.engine import SHUTDOWN, is_under_way
 from tres_scrapy.downloader.refusal import failure_of
@@ -36,6 +43,7 @@ from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
 
+OF_SITE: Final = 3  # redirects that a site may need: to https, to www, to a language
 PATIENT: Final = 0.6  # `hurry` of a crawl with a page budget
 
 logger = logging.getLogger(__name__)
@@ -69,6 +77,7 @@ class TreeFrontierScheduler(BaseScheduler):
         self._crawl, self._steps = session.crawl, session.steps
         settings = crawler.settings
         self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
+        self._max_redirects = settings.getint("REDIRECT_MAX_TIMES")
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self._delay = settings.getfloat("DOWNLOAD_DELAY")
         self._again: deque[Request] = deque()  # redirects and retries of leased samples
@@ -206,11 +215,8 @@ class TreeFrontierScheduler(BaseScheduler):
         if url is None:
             self._steps.book(row, REDIRECT_NOT_HTTP)
             return False
-        if url != current and self._crawl.store.is_refused(row, url):
-            self._steps.book(row, REDIRECT_OUT_OF_SCOPE)
-            return False
-        if url != current and not self._crawl.owns(url):
-            self._steps.book(row, self._crawl.redirect_away(row, url))
+        if url != current and (refusal := self._refusal(row, url, request)) is not None:
+            self._steps.book(row, refusal)
             return False
         is_again = not self._session.follows_all and request.dont_filter
         moves = not self._repeats(request) and url != current and self._steps.redirect(row, url)
@@ -220,6 +226,21 @@ class TreeFrontierScheduler(BaseScheduler):
         request.meta.pop("download_slot", None)  # the slot of the previous host
         self._again.append(request)
         return True
+
+    def _refusal(self, row: int, url: str, request: Request) -> Failure | None:
+        """Return why a redirect of a row to another URL is not followed, None if it may be.
+
+        The last redirects that are allowed lead to no other site: they would close a URL of it,
+        such as http://www.a.test/, that only redirects further.
+        """
+        store = self._crawl.store
+        left = self._max_redirects - request.meta.get("redirect_times", 0)
+        kept = min(OF_SITE, self._max_redirects // 3) if self._session.follows_all else 0
+        if left < kept and store.domain_of(url) != int(store["domain"][row]):
+            return REDIRECT_LIMIT
+        if store.is_refused(row, url):
+            return REDIRECT_OUT_OF_SCOPE
+        return None if self._crawl.owns(url) else self._crawl.redirect_away(row, url)
 
     def _repeats(self, request: Request) -> bool:
         """Return whether the filter of the project drops a request of its own spider."""
@@ -301,7 +322,12 @@ class TreeFrontierScheduler(BaseScheduler):
         delay = slot.delay * (1 + slot.jitter)
         return Slot(key, hosts, slot.concurrency, delay, own, slot.lastseen)
 
-    def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
+    def _failed(
+        self,
+        row: int,
+        errback: Callable[[twisted_failure.Failure], Any] | None,
+        failure: twisted_failure.Failure,
+    ) -> Any:
         """Set back or book a fetch that raised; if it is booked, call the request's own errback.
 
         The requests of a project's own spider are not set back: Scrapy has retried them.

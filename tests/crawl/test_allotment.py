@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.crawl.allotment import FADES, SLOW, Allotment
-from tres_scrapy.crawl.host import HostSlots, Slot
+from tres_scrapy.crawl.slot import HostSlots, Slot
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore

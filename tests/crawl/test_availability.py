@@ -2,7 +2,7 @@
 
 import pytest
 
-from tres_scrapy.crawl.host import LONGEST_REST, HostSlots, Slot
+from tres_scrapy.crawl.slot import LONGEST_REST, HostSlots, Slot
 
 NAMES = ["a.test", "b.test", "c.test"]
 

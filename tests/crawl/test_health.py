@@ -5,6 +5,7 @@ from tres_scrapy.config.download import RestOptions
 from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.host import JITTER, Health
+from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.recovery import restore_given_up
@@ -180,3 +181,66 @@ def test_probe_asks_an_early_host_whatever_came_later():
     asked = [health.origins() for _ in range(4)]
     assert all(origins[:4] == first for origins in asked)
     assert len({origin for origins in asked for origin in origins[4:]}) == 8
+
+
+def found_by(*urls, known=True, **options):
+    """The health of evil.test and good.test, and rows of links of evil.test to these URLs."""
+    health, store = health_of("http://evil.test/", "http://good.test/", known=known, **options)
+    links = Outlinks(urls, urls, np.zeros((len(urls), 3), dtype=np.float32))
+    store.finish(lease(store, 0), feature.SEED_PATH)
+    return health, store, store.add(0, links).tolist()
+
+
+def lease(store, row):
+    store.lease(row)
+    return row
+
+
+def test_broken_links_of_another_site_do_not_end_a_host():
+    health, store, rows = found_by("http://good.test/broken", "http://good.test/too")
+    rests = 0
+    while (rest := health.note_failure(1, SILENT, 1e4 * rests, rows[0])) is not None:
+        rests = rest.number
+    assert rests == 6
+    assert not health.given_up
+    states = [Eligibility.READY, Eligibility.DEAD, Eligibility.DEAD]
+    assert store.eligibility(np.array([1, *rows])).tolist() == states
+
+
+def test_dead_names_of_another_sites_links_do_not_end_a_domain():
+    urls = [f"http://h{i}.good.test/" for i in range(8)]
+    health, store, rows = found_by(*urls, known=False)
+    for row in rows:
+        health.note_failure(int(store["host"][row]), SILENT, 0.0, row)
+    assert not store.ledger.given_up(store["domain"]).any()
+    assert store.eligibility(np.array([1, rows[0]])).tolist() == [
+        Eligibility.READY,
+        Eligibility.DEAD,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "failure", "blamed"),
+    [
+        ("http://good.test:81/", SILENT, True),
+        ("http://good.test:81/", Failure.of_status(503), False),
+        ("http://good.test/", SILENT, False),
+        ("http://evil.test:81/", SILENT, False),
+    ],
+)
+def test_link_to_a_silent_port_of_another_site_is_blamed(url, failure, blamed):
+    health, _, (row,) = found_by(url)
+    assert health.blames(row, failure) == blamed
+
+
+def test_port_that_has_answered_may_fail():
+    health, _, (row,) = found_by("http://good.test:81/")
+    health.note_answer(1, "http://good.test:81")
+    assert not health.blames(row, SILENT)
+
+
+def test_walls_of_another_sites_links_rest_a_host_twice():
+    """The results of a search show what a link asks for, also the words of a wall."""
+    health, _, (row,) = found_by("http://good.test/search?q=human")
+    assert [health.heeds_wall(row) for _ in range(4)] == [True, True, False, False]
+    assert all(health.heeds_wall(1) for _ in range(4))

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.crawl.host import CREDIT, LONGEST_REST, Patience
+from tres_scrapy.crawl.patience import CREDIT, Patience
+from tres_scrapy.crawl.slot import LONGEST_REST
 
 
 def test_hurry_of_one_never_waits():

@@ -570,3 +570,20 @@ def test_request_of_dropped_sample_is_forgotten(clock):
         crawl.store.ledger.book_failure(crawl.store["domain"][1])
     crawl.store.drop(np.array([1]))
     assert 1 not in requests
+
+
+@pytest.mark.parametrize(
+    ("target", "times", "follows"),
+    [
+        ("http://b.test/", 7, True),
+        ("http://b.test/", 8, False),
+        ("http://www.a.test/", 10, True),
+    ],
+)
+def test_last_redirects_lead_to_no_other_site(clock, target, times, follows):
+    """Else a chain of redirects that ends at a URL that only redirects would close it."""
+    scheduler, crawl = scheduler_of("http://a.test/", REDIRECT_MAX_TIMES=10)
+    request = redirected(scheduler.next_request(), target)
+    request.meta["redirect_times"] = times
+    assert scheduler.enqueue_request(request) == follows
+    assert crawl.store.closure.is_closed(target) == follows

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.crawl.host import HostSlots
+from tres_scrapy.crawl.slot import HostSlots
 from tres_scrapy.frontier.ledger import Availability
 from tres_scrapy.frontier.store import SampleStore
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.frontier.host import origin_of
+from tres_scrapy.frontier.host import has_port, origin_of
 from tres_scrapy.frontier.store import SampleStore
 
 JITTER: Final = 0.2  # share by which a pause is longer or shorter
@@ -20,6 +19,7 @@ PROBE: Final = 60.0  # most seconds between two probes of the network
 FIRST: Final = 4  # domains that answered first, the seeds among them
 LAST: Final = 8  # domains that answered last
 ASKED: Final = 2  # of the latter, that a probe asks beside all of the former
+WALLS: Final = 2  # for which a host rests that links of one other site led to
 TOO_MANY: Final = Failure.of_status(429).kind  # an answer to us: the network is there
 
 
@@ -55,11 +55,15 @@ class Health:
         self._resting: dict[int, Rest] = {}  # those that are not over
         self._ends = math.inf  # when the first of the latter ends, or earlier
         self._dead: Counter[int] = Counter()  # hosts that never answered, by domain
+        self._against: Counter[int] = Counter()  # rests that count for the host, by host
+        self._walls: Counter[tuple[int, int]] = Counter()  # by host and the finder of the link
+        self._ports = set[str]()  # origins with a port that have answered
         self._once = set(store.hosts.ever_given_up)  # by an earlier run: one more try
         self._silent: dict[int, Rest | None] = {}  # failed since any host answered; rest before
         # of the FIRST and the LAST domains that answered, such as http://a.test
         self._first: dict[int, str] = {}
         self._last: dict[int, str] = {}
+        self._ports.update(filter(has_port, {origin_of(store.url(row)) for row in store.paths}))
         for row in [*islice(store.paths, FIRST), *store.last_pages(LAST).tolist()]:
             self._note_origin(int(store["domain"][row]), origin_of(store.url(row)))
         self._probes = 0  # that failed in a row
@@ -107,10 +111,12 @@ class Health:
     def note_answer(self, host: int | None, origin: str) -> None:
         """Note that a host answered a request, such as http://a.test; it is None if not known."""
         self._note_network()
+        if has_port(origin):
+            self._ports.add(origin)
         if host is not None:
             self._store.hosts.mark_known(host)
             domain = self._store.hosts.domain(host)
-            self._dead.pop(domain, None)
+            self._forget_dead(domain)
             self._note_origin(domain, origin)
 
     def note_page(self, host: int) -> list[int]:
@@ -119,6 +125,7 @@ class Health:
         This is to be noted when the answer arrives: when it is judged, the host may fail again.
         """
         self._end_rest(host)
+        self._forget_failures(host)
         self._once.discard(host)
         rows = self._waiting.pop(host, [])
         self._doubtful.update(rows)
@@ -129,10 +136,22 @@ class Health:
         self._doubtful.discard(row)
 
     def blames(self, row: int, failure: Failure) -> bool:
-        """Return whether a failure is the link's own: it fails while its host answers others."""
+        """Return whether a failure is the link's own: it fails while its host answers others.
+
+        So does a link of another site to a port that has never answered.
+        """
         asks = failure.retry_after is not None or failure.kind == TOO_MANY
         alone = row in self._doubtful and not asks and not self.in_doubt
-        return not failure.passes or alone
+        return not failure.passes or alone or self._is_astray(row, failure)
+
+    def heeds_wall(self, row: int) -> bool:
+        """Return whether a host rests for the wall that a link led to.
+
+        The wall may show what the link of another site says, so only WALLS of these count.
+        """
+        host, finder = int(self._store["host"][row]), self._store.finder(row)
+        self._walls[host, finder] += 1
+        return self._is_own(row) or self._walls[host, finder] <= WALLS
 
     def set_back(self, row: int, host: int) -> bool:
         """Note that a row waits for its host; return whether other links are to be tried first.
@@ -146,10 +165,14 @@ class Health:
             return not self._store.hosts.is_known(host)
         return True
 
-    def note_failure(self, host: int, failure: Failure, now: float) -> Rest | None:
-        """Put a host to rest; return the rest that begins, None if the host is given up.
+    def note_failure(
+        self, host: int, failure: Failure, now: float, row: int | None = None
+    ) -> Rest | None:
+        """Put a host to rest; return the rest that begins, None if the host or the row is given up.
 
-        While the network is gone, and for requests sent before the rest began, nothing changes.
+        While the network is gone, and for requests sent before the rest began, nothing changes. A
+        host that has answered is given up only if its own links fail, or those of many sites. If
+        others do, each of these sites loses its links to the host.
         """
         rest = self._rests.get(host)
         asked = failure.retry_after or 0.0
@@ -161,12 +184,16 @@ class Health:
             rest.until = max(rest.until, now + min(asked, self.options.longest))
             return rest
         number = 1 + (rest.number if rest is not None else 0)
+        domain, is_known = self._store.hosts.domain(host), self._store.hosts.is_known(host)
+        finder = domain if row is None else self._store.finder(row)
+        self._against[host] += self._store.hosts.failing.note(host, finder, own=finder == domain)
         if number > self._most(host):
             self._end_rest(host)
-            self._give_up(host, failure.kind)
+            if not is_known or self._against[host] > self._most(host):
+                self._give_up(host, failure.kind)
             return None
-        if number == 1 and not self._store.hosts.is_known(host):
-            self._count_dead(host)
+        if number == 1 and not is_known:
+            self._count_dead(domain, finder)
         pause = (
             self.options.first * 2 ** (number - 1) * self._random.uniform(1 - JITTER, 1 + JITTER)
         )
@@ -235,12 +262,28 @@ class Health:
         self.given_up[host] = kind
         self._store.hosts.give_up(host)
 
-    def _count_dead(self, host: int) -> None:
+    def _is_own(self, row: int) -> bool:
+        return self._store.finder(row) == int(self._store["domain"][row])
+
+    def _is_astray(self, row: int, failure: Failure) -> bool:
+        """Return whether a link of another site leads to a port that has never answered."""
+        origin = origin_of(self._store.url(row))
+        is_there = failure.is_status or not has_port(origin) or origin in self._ports
+        return not (is_there or self.in_doubt or self._is_own(row))
+
+    def _count_dead(self, domain: int, finder: int) -> None:
         """Count a host that never answered; a trap can create any number of hosts in a domain."""
-        domain = self._store.hosts.domain(host)
-        self._dead[domain] += 1
+        self._dead[domain] += self._store.ledger.count_dead_host(domain, finder)
         if self._dead[domain] >= self._store.ledger.limits.failures:
             self._store.ledger.give_up(domain)
+
+    def _forget_dead(self, domain: int) -> None:
+        self._dead.pop(domain, None)
+        self._store.ledger.forget_dead_hosts(domain)
+
+    def _forget_failures(self, host: int) -> None:
+        self._store.hosts.failing.forget(host)
+        self._against.pop(host, None)
 
     def _end_rest(self, host: int) -> None:
         self._rests.pop(host, None)
@@ -250,148 +293,8 @@ class Health:
         """Forget the rests that began since the last answer: the network was gone."""
         for host, before in self._silent.items():
             self._end_rest(host)
+            self._forget_failures(host)
             if before is not None:
                 self._rests[host] = before
             elif not self._store.hosts.is_known(host):
-                self._dead[self._store.hosts.domain(host)] -= 1
-
-
-LONGEST_REST: Final = 5.0  # seconds: a host that rests longer is not waited for
-WAITED: Final = "tres/seconds_waited"  # stat: for better links, of all slots together
-CREDIT: Final = 20.0  # seconds that all slots may be idle in a row, times 1 - hurry
-
-
-class Slot(NamedTuple):
-    """The downloader slot of a host, which other hosts may share."""
-
-    key: str
-    hosts: Sequence[str]  # the names that share it
-    transfers: int  # most requests at once
-    delay: float  # seconds between two requests to any of them
-    own: float = 0.0  # seconds between two requests to this host
-    last: float | None = None  # the time of the last request, None before the first
-
-
-class HostSlots:
-    """Hosts are busy while their slot is full of open requests, or its delay is not over.
-
-    A host is its place in `names`, which may grow. `slot_of` returns the slot of a name as it is
-    now. A request, named by its row, is open from `sent` to `left`, and no longer than `is_open`
-    holds for it. All times are in seconds of one clock.
-    """
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        slot_of: Callable[[str], Slot],
-        is_open: Callable[[int], bool],
-    ) -> None:
-        self._names = names
-        self._slot_of = slot_of
-        self._is_open = is_open
-        self._open: dict[int, int] = {}  # hosts by row
-        self._sent: dict[int, float] = {}  # when the open requests were sent, by row
-        self._free_at: dict[int, float] = {}  # by host, the end of the delay of its slot
-        self._held: dict[int, float] = {}  # the same of hosts that ask for a longer one
-        self._numbers: dict[str, int] = {}  # the hosts that were sent a request, by name
-
-    def sent(self, row: int, host: int, now: float) -> None:
-        """Note that a request is on its way to a host."""
-        self._open[row], self._sent[row] = host, now
-        self._numbers[self._names[host]] = host
-        self._rest(host, self._slot(host), now)
-
-    def left(self, row: int) -> None:
-        """Note that a request has left its host: the delay counts from the last one sent to it."""
-        host = self._open.pop(row, None)
-        self._sent.pop(row, None)
-        if host is None or not self._is_open(row):
-            return
-        self._free_at.pop(host, None)
-        self._held.pop(host, None)
-        slot = self._slot(host)
-        if slot.last is not None:
-            self._rest(host, slot, slot.last)
-
-    def hold(self, host: int, until: float) -> None:
-        """Note that a host is busy until a time, whatever its slot is."""
-        self._held[host] = until
-
-    def open_hosts(self) -> Iterable[int]:
-        """Return the host of each open request."""
-        return self.rows().values()
-
-    def rows(self) -> Mapping[int, int]:
-        """Return the host of each open request by row."""
-        for row in [row for row in self._open if not self._is_open(row)]:
-            del self._open[row], self._sent[row]
-        return self._open
-
-    def waited(self, row: int, now: float) -> float:
-        """Return for how many seconds a request has been open, 0 if it is not."""
-        return now - self._sent.get(row, now)
-
-    def busy(self, now: float) -> set[int]:
-        """Return the hosts that must not get another request now."""
-        self._free_at = {host: until for host, until in self._free_at.items() if until > now}
-        hosts = self.open_hosts()
-        slots = {host: self._slot(host) for host in hosts}
-        transfers = Counter(slots[host].key for host in hosts)
-        busy = {host for host, slot in slots.items() if transfers[slot.key] >= slot.transfers}
-        busy |= self._free_at.keys()
-        self._held = {host: until for host, until in self._held.items() if until > now}
-        names = (name for host in busy for name in self._slot(host).hosts)
-        busy = busy.union(self._numbers[name] for name in names if name in self._numbers)
-        return busy.union(self._held)
-
-    def soon_free(self, busy: Set[int], now: float) -> list[int]:
-        """Return the busy hosts that rest for a moment only, or were sent a request just now."""
-        return [host for host in busy if self._is_soon_free(host, now)]
-
-    def next_time(self) -> float | None:
-        """Return when the first delay ends, None if no host rests."""
-        return min([*self._free_at.values(), *self._held.values()], default=None)
-
-    def _is_soon_free(self, host: int, now: float) -> bool:
-        ends = [each[host] for each in (self._free_at, self._held) if host in each]
-        if ends:
-            return max(ends) <= now + LONGEST_REST
-        last = self._slot(host).last
-        return last is None or last > now - LONGEST_REST
-
-    def _rest(self, host: int, slot: Slot, since: float) -> None:
-        if slot.delay > 0:
-            self._free_at[host] = since + slot.delay
-        if slot.own > slot.delay:
-            self._held[host] = since + slot.own
-
-    def _slot(self, host: int) -> Slot:
-        return self._slot_of(self._names[host])
-
-
-class Patience:
-    """Bounds how long slots are idle while the crawl waits for better links on busy hosts.
-
-    Idle slots use up credit, which time restores: of all slots, at most the share 1 - `hurry` is
-    idle for this. 1 never waits.
-    """
-
-    def __init__(self, hurry: float = 1.0) -> None:
-        self.waited = 0.0  # seconds, of all slots
-        self._patience = 1 - hurry
-        self._used = 0.0  # seconds of credit
-        self._free = 0.0  # share of the slots
-        self._last: float | None = None
-
-    def has_credit(self, now: float, free: float, *, waits: bool) -> bool:
-        """Return whether the next choice may wait.
-
-        `free` is the share of free slots, `waits` whether the last choice was to wait.
-        """
-        if self._last is not None:
-            passed = min(LONGEST_REST, now - self._last)  # longer: a pause, or the network was gone
-            idle = self._free * passed if waits else 0.0
-            self.waited += idle
-            self._used = max(0.0, self._used + idle - self._patience * passed)
-        self._last, self._free = now, free
-        return self._used < CREDIT * self._patience
+                self._forget_dead(self._store.hosts.domain(host))

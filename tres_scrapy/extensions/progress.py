@@ -14,7 +14,7 @@ from twisted.internet.task import LoopingCall
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.typed import typed_setting
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.crawl.host import WAITED
+from tres_scrapy.crawl.patience import WAITED
 from tres_scrapy.downloader.contact import lacks_contact
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.terminal import TerminalLine

@@ -129,9 +129,9 @@ class Steps:
         if not self._crawl.is_leased(row):
             return True
         booking = self._crawl.book(row, result, links)
-        if isinstance(result, Failure) and result.ends_in_rest:
+        if isinstance(result, Failure) and result.ends_in_rest and self._health.heeds_wall(row):
             host = int(self._crawl.store["host"][row])
-            self._health.note_failure(host, result, monotonic())
+            self._health.note_failure(host, result, monotonic(), row)
         self._health.note_booking(row)
         self._crawl.bring_forward(self._requests.note_booking(booking, own or {}))
         booked = self._job is None or self._job.book(self._crawl, booking, items)
@@ -156,7 +156,7 @@ class Steps:
         if last and self._job is not None and not self._crawl.store.is_held(row):
             self._job.write(self._job.journal.set_back, row)
         self._crawl.count(POSTPONED + failure.kind)
-        return self._rest(host, failure, now)
+        return self._rest(host, failure, now, row)
 
     def note_answer(self, response: Response, request: Request) -> None:
         """Note that a host has answered, be it with its robots.txt; what waits for it is next.
@@ -177,18 +177,18 @@ class Steps:
     def _described(self, urls: Sequence[str], anchors: Sequence[str]) -> Outlinks:
         return Outlinks(urls, anchors, self._judge.action_features(urls, anchors))
 
-    def _rest(self, host: int, failure: Failure, now: float) -> bool:
-        """Put a host to rest; return False if it is given up instead."""
+    def _rest(self, host: int, failure: Failure, now: float, row: int | None = None) -> bool:
+        """Put a host to rest; return False if it or the row is given up instead."""
         rests = self._health.rests
-        rest = self._health.note_failure(host, failure, now)
+        rest = self._health.note_failure(host, failure, now, row)
         name = self._crawl.store.hosts.names[host]
-        if rest is None:
+        if rest is None and host in self._health.given_up:
             logger.warning(
                 "Gave up %s (%s): a resumed crawl tries it once more", name, failure.kind
             )
             if self._job is not None:
                 self._job.write(self._job.journal.save, self._crawl)  # no booking may follow
-        elif self._health.rests > rests:
+        elif rest is not None and self._health.rests > rests:
             logger.info("%s rests for %.0f s (%s)", name, rest.until - now, failure.kind)
         if rest is not None and failure.retry_after and self._job is not None:
             self._job.note_rest(name, time() + rest.until - now, failure.kind)

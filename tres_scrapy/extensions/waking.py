@@ -15,7 +15,8 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import CallLaterResult, call_later
 
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.crawl.host import Health, HostSlots
+from tres_scrapy.crawl.host import Health
+from tres_scrapy.crawl.slot import HostSlots
 from tres_scrapy.downloader.engine import is_closing, wake
 from tres_scrapy.extensions.ending import UNREACHABLE
 from tres_scrapy.extensions.session import CrawlSession

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.frontier.column import Table, within
+from tres_scrapy.frontier.finder import finders_of
 from tres_scrapy.frontier.host import Hosts, host_of
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.links.code import RaggedArray, silent
@@ -278,11 +279,17 @@ class Admission:
         return counts if self.scope is None else counts + self.scope.taken_counts()
 
     def admit(
-        self, urls: Sequence[str], hosts: Sequence[str], depth: int | None, room: int
+        self,
+        urls: Sequence[str],
+        hosts: Sequence[str],
+        depth: int | None,
+        room: int,
+        finder: int | None = None,
     ) -> list[int]:
         """Return the positions of links that can still be fetched and fit into the frontier.
 
-        Of the other links, neither URL nor host is stored. Without a depth the links are seeds.
+        Of the other links, neither URL nor host is stored. Without a depth the links are seeds. The
+        `finder` is the domain of the page with the links.
         """
         open_ = [i for i, url in enumerate(urls) if not self._closure.is_closed(url)]
         if self.scope is not None and depth is not None:
@@ -292,6 +299,8 @@ class Admission:
         domains = np.array([self._hosts.domain_of(hosts[i]) for i in first], dtype=np.int32)
         rested = np.array([hosts[i] in self._hosts.gone for i in first], dtype=np.bool_)
         failed, full = self._ledger.given_up(domains), self._ledger.at_cap(domains)
+        if finder is not None:
+            failed |= self._ledger.ended(np.full_like(domains, finder), domains)
         alive = np.flatnonzero(~(rested | failed | full))
         if len(alive) < len(first):
             rules = _rules(rested, failed, full)
@@ -315,9 +324,12 @@ class Admission:
         """
         rows = np.flatnonzero(~self._closure.closed(samples["url"]))
         rows = rows[np.unique(samples["url"][rows], return_index=True)[1]]
-        domains, ledger = samples["domain"].take(rows), self._ledger
-        rested = self._hosts.given_up(samples["host"].take(rows))
-        rules = _rules(rested, ledger.given_up(domains), ledger.at_cap(domains))
+        domains, hosts = samples["domain"].take(rows), samples["host"].take(rows)
+        ledger = self._ledger
+        finders = finders_of(samples, rows)
+        rested = self._hosts.given_up(hosts) | self._hosts.failing.ended(finders, hosts)
+        failed = ledger.given_up(domains) | ledger.ended(finders, domains)
+        rules = _rules(rested, failed, ledger.at_cap(domains))
         return self.refused + Counter(rules[rules != ""].tolist())
 
 

@@ -10,7 +10,9 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.config.download import RestOptions
 from tres_scrapy.frontier.column import Table
+from tres_scrapy.frontier.finder import Finders
 from tres_scrapy.frontier.ledger import Availability, DomainLedger
 
 _HOST: Final = np.dtype(
@@ -30,6 +32,7 @@ class Hosts:
         self.ever_given_up = array("q")  # hosts, those of earlier runs included
         self._ever: set[int] = set()  # the same
         self.known_domains: set[int] = set()  # those with a host that has answered
+        self.failing = Finders(RestOptions.most + 1)  # rests, and the failure after the last
         self._known_pending = 0  # samples of known hosts
         self._ledger = ledger
         self._numbers: dict[str, int] = {}
@@ -130,3 +133,8 @@ def host_of(url: str) -> str:
 def origin_of(url: str) -> str:
     """Return scheme, host and port of a canonical URL, such as http://a.test:8080."""
     return "/".join(url.split("/", 3)[:3])
+
+
+def has_port(origin: str) -> bool:
+    """Return whether a canonical origin names a port: it is not that of the scheme."""
+    return urlsplit(origin).port is not None

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.column import IntegerSet, Table
+from tres_scrapy.frontier.finder import Finders
 from tres_scrapy.page.copies import Known
 from tres_scrapy.url.canonical import registrable_domain
 
@@ -19,6 +20,7 @@ _RECORD = np.dtype(
         ("relevant", "i4"),
         ("pages", "i4"),
         ("stale", "i4"),  # pages without new phrases
+        ("strays", "i4"),  # copies that links of other sites led to: they leave MAX alone
         ("failures", "i4"),
         ("leased", "i4"),
         ("pending", "i4"),
@@ -80,7 +82,6 @@ class DomainLedger:
         self.progress = 0.0
         self._left = UNLIMITED  # pages of the crawl
         self.relevant_domains = 0  # domains with a relevant page: the second metric of both papers
-        self.domains_given_up = 0  # after too many failures in a row
         self.leased = 0  # fetches that run
         self.names: list[str] = []
         self._ids: dict[str, int] = {}
@@ -88,6 +89,9 @@ class DomainLedger:
         self._records = Table(_RECORD)
         self._pages, self._spread = Table(_PAGE), Table(_SPREAD)
         self._changed = set[int]()  # domains whose features are to be computed again
+        self._failing = Finders(limits.failures)
+        self._dead_hosts = Finders(limits.failures)
+        self._copies = Finders(limits.failures)
         self._budgets = {registrable_domain(name): most for name, most in limits.budgets}
 
     def __len__(self) -> int:
@@ -106,6 +110,12 @@ class DomainLedger:
             self._records["budget"][number] = self._budgets.get(domain, 0)
             self._changed.add(number)
         return number
+
+    @property
+    def domains_given_up(self) -> int:
+        """The number of domains given up after too many failures, if only for some finders."""
+        over = np.flatnonzero(self._records["failures"] >= self.limits.failures)
+        return len(self._failing.targets.union(self._dead_hosts.targets, over.tolist()))
 
     def pages_of(self, domain: str) -> int:
         """Return the number of pages fetched from a registrable domain."""
@@ -188,23 +198,54 @@ class DomainLedger:
         if reward > 0:
             self.relevant_domains += not self._records["relevant"][domain]
             self._records["relevant"][domain] += 1
+        self._failing.forget(domain)
         if self._records["failures"][domain] < self.limits.failures:  # else the domain is given up
             self._records["failures"][domain] = 0
 
     def book_failure(
-        self, domain: int, *, blameless: bool = False, dead_link: bool = False
+        self,
+        domain: int,
+        *,
+        blameless: bool = False,
+        dead_link: bool = False,
+        finder: int | None = None,
     ) -> None:
         """Count a failed fetch; this changes features 7 and 8, but does not count towards the cap.
 
         A `blameless` failure is not counted against a domain that has given pages, a `dead_link`
-        against no domain.
+        against no domain. The `finder` is the domain with the link, unless it is the same.
         """
         self._records["visits"][domain] += 1
         self._changed.add(domain)
         if not (dead_link or (blameless and self._records["pages"][domain])):
-            failures = int(self._records["failures"][domain]) + 1
-            self._records["failures"][domain] = failures
-            self.domains_given_up += failures == self.limits.failures
+            by = domain if finder is None else finder
+            if self._failing.note(domain, by, own=by == domain):
+                self._records["failures"][domain] += 1
+
+    def count_dead_host(self, domain: int, finder: int) -> bool:
+        """Note that a host of a domain never answered; return whether it counts for the domain."""
+        return self._dead_hosts.note(domain, finder, own=finder == domain)
+
+    def forget_dead_hosts(self, domain: int) -> None:
+        """Note that a host of a domain has answered."""
+        self._dead_hosts.forget(domain)
+
+    def ended(self, finders: NDArray[np.int32], domains: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return which links [n] are given up, given their finders and domains.
+
+        Too many links of the same finder to the same domain have failed in a row, or led to copies.
+        """
+        found = self._failing.ended(finders, domains) | self._dead_hosts.ended(finders, domains)
+        return found | self._copies.ended(finders, domains)
+
+    def note_copy(self, domain: int, finder: int) -> None:
+        """Note that a page, which is counted, is a copy; `finder` is the domain with the link.
+
+        Other sites may link to any number of URLs of one page: these copies do not use up MAX.
+        """
+        if finder != domain:
+            self._copies.note(domain, finder, own=False)
+            self._records["strays"][domain] += 1
 
     def count_unread(self, domain: int) -> None:
         """Count a page towards the cap that was fetched and is never booked."""
@@ -212,7 +253,6 @@ class DomainLedger:
 
     def give_up(self, domain: int) -> None:
         """Fetch no more of a domain."""
-        self.domains_given_up += self._records["failures"][domain] < self.limits.failures
         self._records["failures"][domain] = self.limits.failures
 
     def restore(
@@ -222,8 +262,10 @@ class DomainLedger:
         relevant: NDArray[np.bool_],
         blameless: NDArray[np.bool_],
         dead: NDArray[np.bool_],
+        *,
+        finders: NDArray[np.int32],
     ) -> None:
-        """Count past visits [n], oldest first, to `domains`.
+        """Count past visits [n], oldest first, to `domains`; `finders` had the links.
 
         `pages` marks visits that gave a page, `relevant`, `blameless` and `dead` the kind of the
         result.
@@ -233,16 +275,16 @@ class DomainLedger:
         np.add.at(self._records["relevant"], domains[relevant], 1)
         self._changed.update(range(len(self)))
         failures, given = [0] * len(self), [False] * len(self)
-        columns = (each.tolist() for each in (domains, pages, blameless, dead))
-        for domain, is_page, is_blameless, is_dead in zip(*columns, strict=True):
+        columns = (each.tolist() for each in (domains, pages, blameless, dead, finders))
+        for domain, is_page, is_blameless, is_dead, finder in zip(*columns, strict=True):
             given[domain] |= is_page
-            if not is_page:
-                failures[domain] += not (is_dead or (is_blameless and given[domain]))
-            elif failures[domain] < self.limits.failures:
-                failures[domain] = 0
+            if is_page:
+                self._failing.forget(domain)
+                failures[domain] *= failures[domain] >= self.limits.failures
+            elif not (is_dead or (is_blameless and given[domain])):
+                failures[domain] += self._failing.note(domain, finder, own=finder == domain)
         self._records["failures"][:] = failures
         self.relevant_domains = int(np.count_nonzero(self._records["relevant"]))
-        self.domains_given_up = int(self.given_up(np.arange(len(self), dtype=np.int32)).sum())
 
     def features(self, domains: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return features 7 (relevance ratio so far) and 8 (domain known) as [n, 2].
@@ -293,7 +335,7 @@ class DomainLedger:
         """Return which domains have given MAX pages, or will with the fetches that run."""
         if self.cap is None and not self._budgets:
             return np.zeros(len(domains), dtype=np.bool_)
-        counts = self._records["pages"].take(domains)
+        counts = self._counted(domains)
         if leased:
             counts += self._records["leased"].take(domains) + self._records["held"].take(domains)
         return np.asarray(counts >= self._most(domains))
@@ -304,8 +346,14 @@ class DomainLedger:
 
     def pages_left(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return how many more pages of domains the crawl may fetch [n], by MAX and its limit."""
-        left: NDArray[np.int32] = self._most(domains) - self._records["pages"].take(domains)
+        left: NDArray[np.int32] = self._most(domains) - self._counted(domains)
         return left.clip(0, self._left)
+
+    def _counted(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return how many pages of domains [n] count towards MAX."""
+        pages, strays = (self._records[name].take(domains) for name in ("pages", "strays"))
+        counts: NDArray[np.int32] = pages - strays
+        return counts
 
     def _most(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return MAX of domains [n]: a budget of their own, or that of all."""

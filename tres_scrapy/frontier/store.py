@@ -13,6 +13,7 @@ from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.admission import Admission, Closure, Outlinks, Scope
 from tres_scrapy.frontier.column import Anchors, HashedFeatures, Rows, Table
 from tres_scrapy.frontier.feature import Path
+from tres_scrapy.frontier.finder import finders_of
 from tres_scrapy.frontier.host import Hosts, host_of
 from tres_scrapy.frontier.ledger import ANY_HOST, Availability, DomainLedger
 from tres_scrapy.links.code import Names, silent
@@ -91,7 +92,9 @@ class SampleStore(Table):
         path = feature.SEED_PATH if is_answer else self.path_to(parent)
         hosts = [host_of(url) for url in urls]
         depth = None if parent == NO_PARENT else path.length
-        kept = self.admission.admit(urls, hosts, depth, self.ledger.limits.pending - self.pending)
+        room = self.ledger.limits.pending - self.pending
+        finder = None if parent == NO_PARENT else int(self["domain"][parent])
+        kept = self.admission.admit(urls, hosts, depth, room, finder)
         if parent != NO_PARENT:
             domain = int(self["domain"][parent])
             kept = self.admission.within_share(domain, links, kept)
@@ -164,6 +167,8 @@ class SampleStore(Table):
             full &= ~np.isin(rows, list(self._held))
         busy = self.hosts.busy(hosts, available) | full
         given_up = self.hosts.given_up(hosts) | self.ledger.exhausted(domains)
+        finders = finders_of(self, rows)
+        given_up |= self.ledger.ended(finders, domains) | self.hosts.failing.ended(finders, hosts)
         found = np.where(busy, Eligibility.BUSY, Eligibility.READY).astype(np.uint8)
         found[self.closure.closed(urls) | given_up] = Eligibility.DEAD
         return found
@@ -310,6 +315,10 @@ class SampleStore(Table):
     def domain_of(self, url: str) -> int:
         """Return the number of the registrable domain of any URL."""
         return self.hosts.domain_of(host_of(url))
+
+    def finder(self, row: int) -> int:
+        """Return the domain of the page that has the link of a row; a seed is its domain's own."""
+        return int(finders_of(self, np.array([row]))[0])
 
     def path_after(self, row: int, reward: float) -> Path:
         """Return the path that ends at the page of `row`, whose reward is `reward`."""

@@ -17,6 +17,7 @@ from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
 from tres_scrapy.frontier.feature import FEATURES, SEED_PATH
+from tres_scrapy.frontier.finder import finders_of
 from tres_scrapy.frontier.recovery import (
     restore_done,
     restore_given_up,
@@ -245,6 +246,7 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
         steps.relevant[visits],
         blameless[visits],
         np.isin(kinds, list(OF_LINKS))[visits],
+        finders=finders_of(store, steps.rows[visits]),
     )
     crawl.outlook.restore(steps.hosts[visits], past.rewards[visits] > 0)
     failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, DATA})
