@@ -300,18 +300,3 @@ def test_patient_crawl_starts_slowly():
         book(crawl, last, 0.0)
     assert crawl.next(ANY_HOST) is not None
     assert not crawl.waits
-
-
-@pytest.mark.parametrize("resumed", [False, True])
-def test_copies_behind_links_of_others_leave_max_alone(resumed):
-    """A page of another site may link to any number of URLs of one page."""
-    urls = [f"{B}?{i}" for i in range(3)]
-    crawl = crawl_of(A, cap=Cap(2, 2))
-    outlinks = book(crawl, crawl.next().row, 1.0, *urls)
-    page = judged(True)._replace(mark=bytes(40))
-    for row, is_copy in zip(outlinks, [False, True, True], strict=True):
-        assert crawl.next().row == row
-        crawl.book(row, page._replace(is_copy=is_copy and not resumed))
-    if resumed:
-        crawl.remember([(row, page.mark) for row in outlinks])
-    assert not crawl.store.ledger.exhausted(crawl.store["domain"][outlinks]).any()

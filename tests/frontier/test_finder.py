@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tres_scrapy.config.limit import Cap, FrontierLimits
+from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.frontier.ledger import DomainLedger
 
 EVIL, GOOD, LATE = range(3)
@@ -66,20 +66,3 @@ def test_dead_hosts_end_the_links_of_their_finder():
     counted = [ledger.count_dead_host(GOOD, EVIL) for _ in range(20)]
     assert sum(counted) == 2
     assert ended(ledger, EVIL, GOOD)
-
-
-def test_copies_that_another_site_finds_leave_max_alone():
-    ledger = DomainLedger(Cap(3, 3))
-    for name in ("evil.test", "good.test"):
-        ledger.id_of(name)
-    for count in range(20):
-        assert not ended(ledger, EVIL, GOOD), count
-        ledger.book_page(GOOD, 0.0)
-        ledger.note_copy(GOOD, EVIL)
-    assert ended(ledger, EVIL, GOOD)
-    assert ledger.pages_of("good.test") == 20
-    for _ in range(3):
-        assert not ledger.exhausted(np.array([GOOD]))[0]
-        ledger.book_page(GOOD, 0.0)
-        ledger.note_copy(GOOD, GOOD)
-    assert ledger.exhausted(np.array([GOOD]))[0]

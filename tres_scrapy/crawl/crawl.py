@@ -275,8 +275,6 @@ class Crawl:
         reward = float(judged.earns or is_trusted)
         experience = self._observe(decision, reward, self.verdicts.grade_of(judged))
         self._count(row, relevant)
-        if judged.is_copy:
-            self.store.ledger.note_copy(int(self.store["domain"][row]), self.store.finder(row))
         self.store.finish(row, self.store.path_after(row, reward))
         outlinks = self._add(row, links)
         if self.scout is not None and self.store.is_seed(row):
@@ -315,10 +313,7 @@ class Crawl:
         """Compare new pages also with those of an interrupted crawl: rows and fingerprints."""
         for row, mark in marks:
             site = int(self.store["domain"][row])
-            is_copy, known = self.verdicts.compare(mark, site)
-            self.store.ledger.note_known(site, known)
-            if is_copy:
-                self.store.ledger.note_copy(site, self.store.finder(row))
+            self.store.ledger.note_known(site, self.verdicts.compare(mark, site)[1])
 
     def restore_first(
         self, decisions: Sequence[Decision], suspects: Sequence[Decision] = ()

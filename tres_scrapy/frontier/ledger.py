@@ -20,7 +20,6 @@ _RECORD = np.dtype(
         ("relevant", "i4"),
         ("pages", "i4"),
         ("stale", "i4"),  # pages without new phrases
-        ("strays", "i4"),  # copies that links of other sites led to: they leave MAX alone
         ("failures", "i4"),
         ("leased", "i4"),
         ("pending", "i4"),
@@ -91,7 +90,6 @@ class DomainLedger:
         self._changed = set[int]()  # domains whose features are to be computed again
         self._failing = Finders(limits.failures)
         self._dead_hosts = Finders(limits.failures)
-        self._copies = Finders(limits.failures)
         self._budgets = {registrable_domain(name): most for name, most in limits.budgets}
 
     def __len__(self) -> int:
@@ -233,19 +231,9 @@ class DomainLedger:
     def ended(self, finders: NDArray[np.int32], domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which links [n] are given up, given their finders and domains.
 
-        Too many links of the same finder to the same domain have failed in a row, or led to copies.
+        Too many links of the same finder to the same domain have failed in a row.
         """
-        found = self._failing.ended(finders, domains) | self._dead_hosts.ended(finders, domains)
-        return found | self._copies.ended(finders, domains)
-
-    def note_copy(self, domain: int, finder: int) -> None:
-        """Note that a page, which is counted, is a copy; `finder` is the domain with the link.
-
-        Other sites may link to any number of URLs of one page: these copies do not use up MAX.
-        """
-        if finder != domain:
-            self._copies.note(domain, finder, own=False)
-            self._records["strays"][domain] += 1
+        return self._failing.ended(finders, domains) | self._dead_hosts.ended(finders, domains)
 
     def count_unread(self, domain: int) -> None:
         """Count a page towards the cap that was fetched and is never booked."""
@@ -335,7 +323,7 @@ class DomainLedger:
         """Return which domains have given MAX pages, or will with the fetches that run."""
         if self.cap is None and not self._budgets:
             return np.zeros(len(domains), dtype=np.bool_)
-        counts = self._counted(domains)
+        counts = self._records["pages"].take(domains)
         if leased:
             counts += self._records["leased"].take(domains) + self._records["held"].take(domains)
         return np.asarray(counts >= self._most(domains))
@@ -346,14 +334,8 @@ class DomainLedger:
 
     def pages_left(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return how many more pages of domains the crawl may fetch [n], by MAX and its limit."""
-        left: NDArray[np.int32] = self._most(domains) - self._counted(domains)
+        left: NDArray[np.int32] = self._most(domains) - self._records["pages"].take(domains)
         return left.clip(0, self._left)
-
-    def _counted(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return how many pages of domains [n] count towards MAX."""
-        pages, strays = (self._records[name].take(domains) for name in ("pages", "strays"))
-        counts: NDArray[np.int32] = pages - strays
-        return counts
 
     def _most(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return MAX of domains [n]: a budget of their own, or that of all."""
