@@ -190,11 +190,12 @@ def reader():
         b"%PDF-1.4\n%%EOF\n",
         by_reportlab()[:700],
         by_fpdf2(locked=True),
-        raw(said(b"soup") * (1000 * MEGABYTES // 40)),
+        None,
     ],
     ids=["empty", "cut", "password", "bomb"],
 )
 def test_broken_document_is_refused(reader, body):
+    body = body or raw(said(b"soup") * (1000 * MEGABYTES // 40))
     with pytest.raises(DocumentError):
         reader(body)
     assert reader(by_hand())["pages"] == ["Onion soup, more at www.b.test/pea"]

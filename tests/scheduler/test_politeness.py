@@ -90,6 +90,7 @@ def test_redirect_keeps_the_delay(scrapy, tmp_path, pages):
     assert min(gaps["c.test"]) > 1.5
 
 
+@pytest.mark.long  # some transfers time out twelve times
 @pytest.mark.parametrize("days", [-1, 1])
 def test_clock_change_delays_nothing(scrapy, tmp_path, pages, days):
     """Twisted waits by the time of day: a hanging transfer would time out a day late."""
