@@ -67,6 +67,17 @@ def test_sitemaps_and_feeds_give_links(crawl, web):
     assert stats["tres/sitemaps/failed"] == 3  # the bomb, the forbidden one, that of c.test
 
 
+def test_host_that_asks_to_be_left_alone_holds_up_no_end(crawl, pages):
+    pages.add("http://a.test/", FEED + FOOD.format("leek"))
+    pages.add("http://a.test/feed", "later", status=429, **{"Retry-After": "3600"})
+    pages.add("http://a.test/sitemap.xml", urlset("http://a.test/pea"))
+    process, items = crawl("-a", "seed=http://a.test/", "-a", "sitemap=1", pages=pages)
+    assert process.returncode == 0, process.stderr
+    assert [item["url"] for item in items] == ["http://a.test/"]
+    assert "http://a.test/sitemap.xml" not in pages.fetched()
+    assert process.stats["finish_reason"] == "frontier_exhausted"
+
+
 def test_no_sitemap_is_asked_for_by_default(crawl, web):
     process, _ = crawl("-a", "seed=http://a.test/", pages=web)
     assert process.returncode == 0, process.stderr

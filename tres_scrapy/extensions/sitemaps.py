@@ -113,7 +113,10 @@ class Sitemaps:
             task.cancel()
 
     async def _ask(self, row: int, origin: str, urls: list[str]) -> None:
-        """Read files one after the other, and those that an index names."""
+        """Read files one after the other, and those that an index names.
+
+        A host that answers one by asking to be left alone is asked for no more in this run.
+        """
         waiting, seen = deque(urls), set[str]()
         while waiting and len(seen) < FILES and not self._session.crawl.finished:
             if self._crawler.engine.paused or self._rests(waiting[0]):
@@ -123,7 +126,11 @@ class Sitemaps:
             elif (url := waiting.popleft()) not in seen:
                 seen.add(url)
                 async with self._turn:
-                    waiting.extend(await self._read(row, url))
+                    named = await self._read(row, url)
+                if named is None and self._rests(url):
+                    wake(self._crawler.engine)
+                    return
+                waiting.extend(named or [])
         if self._session.job is not None and not self._session.crawl.finished:
             self._session.job.note_asked(origin)
         wake(self._crawler.engine)  # it may have been idle
@@ -132,8 +139,8 @@ class Sitemaps:
         host = self._session.crawl.store.hosts.find(host_of(url))
         return host in self._session.health.resting(monotonic())
 
-    async def _read(self, row: int, url: str) -> list[str]:
-        """Add the links of a file to the frontier; return the sitemaps that it names."""
+    async def _read(self, row: int, url: str) -> list[str] | None:
+        """Add the links of a file to the frontier; return the sitemaps it names, if it was read."""
         counts = self._session.crawl.counts
         try:
             response: Any = await self._crawler.engine.download_async(
@@ -148,7 +155,7 @@ class Sitemaps:
         except Exception as error:
             counts[FAILED] += 1
             logger.debug("Could not read the sitemap %s: %s", url, error)
-            return []
+            return None
         counts[READ] += 1
         # of any file: the judge's process sends each text once
         self._session.crawl.store.names.learn(judged.names)
