@@ -149,9 +149,11 @@ class Health:
 
         The wall may show what the link of another site says, so only WALLS of these count.
         """
-        host, finder = int(self._store["host"][row]), self._store.finder(row)
-        self._walls[host, finder] += 1
-        return self._is_own(row) or self._walls[host, finder] <= WALLS
+        if self._is_own(row):
+            return True
+        found = int(self._store["host"][row]), self._store.finder(row)
+        self._walls[found] += 1
+        return self._walls[found] <= WALLS
 
     def set_back(self, row: int, host: int) -> bool:
         """Note that a row waits for its host; return whether other links are to be tried first.

@@ -268,7 +268,8 @@ class DomainLedger:
             given[domain] |= is_page
             if is_page:
                 self._failing.forget(domain)
-                failures[domain] *= failures[domain] >= self.limits.failures
+                if failures[domain] < self.limits.failures:
+                    failures[domain] = 0
             elif not (is_dead or (is_blameless and given[domain])):
                 failures[domain] += self._failing.note(domain, finder, own=finder == domain)
         self._records["failures"][:] = failures
