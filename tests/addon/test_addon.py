@@ -81,6 +81,7 @@ def test_frontier_leads_a_foreign_spider(scrapy, tmp_path, pages):
     assert process.stats["finish_reason"] == "finished"
 
 
+@pytest.mark.long
 def test_foreign_links_keep_their_callbacks(scrapy, tmp_path, pages):
     project(tmp_path)
     urls = [f"http://a.test/{i}" for i in range(40)]

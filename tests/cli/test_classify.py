@@ -281,6 +281,7 @@ def test_closed_output_is_no_error(models: Path, tmp_path: Path) -> None:
     assert done.stderr == b""
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_training_libraries_stay_away(models: Path) -> None:
     program = (

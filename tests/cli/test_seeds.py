@@ -96,6 +96,7 @@ def test_programs_get_all_figures(rated):
     assert rated.found[DEAD]["error"] == "HTTP 410"
 
 
+@pytest.mark.long
 def test_keywords_rate_seeds_too(tres, rated, tmp_path):
     (tmp_path / "soup.txt").write_text("soup\nrecipe\nonions\nbutter\ncheese\n")
     words = ("--keywords", tmp_path / "soup.txt")
@@ -133,6 +134,7 @@ def test_status_is_1_without_a_page(tres, pages):
     assert "localhost is not on the public internet" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -129,6 +129,7 @@ def test_better_links_get_more_pages(count):
     assert 4 < pages[::2].mean() / pages[1::2].mean() < 10, pages
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [4, 16])
 def test_pages_under_way_grow_with_the_crawl(count):
     """Each of them keeps a host busy: many at once would leave only poor links to fetch."""

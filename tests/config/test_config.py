@@ -198,6 +198,7 @@ def test_changed_setting_is_parsed_again():
     assert Config.of(settings).pages == 9
 
 
+@pytest.mark.long
 def test_crawl_starts_from_pipe(scrapy, tmp_path, pages, pipe):
     pages.add("http://a.test/", "<title>cheese</title><p>A recipe for cheese.")
     process = scrapy(

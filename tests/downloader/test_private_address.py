@@ -68,6 +68,7 @@ def links(urls):
     return "".join(f'<p><a href="{url}">recipe</a></p>' for url in urls)
 
 
+@pytest.mark.long
 def test_private_links_are_refused_behind_proxy(crawl, pages):
     urls = hostile(pages.port)
     pages.add("http://a.test/", links(["http://a.test/moved", "http://b.test/", *urls]))

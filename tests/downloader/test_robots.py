@@ -247,6 +247,7 @@ def forbids(rules, path):
     return not max(fits)[1]
 
 
+@pytest.mark.long
 def test_generated_files_are_obeyed(middleware, engine, monkeypatch):
     """Of 1,000 hosts nothing is fetched that their answer forbids, and all else is."""
     monkeypatch.setattr(robots_txt, "ROOM", 2**24)

@@ -81,6 +81,7 @@ def test_all_requests_are_signed_and_the_key_stays(crawl, pages, check, key, tmp
     assert forms_of(key)[-1] in key.read_bytes()
 
 
+@pytest.mark.long
 def test_second_attempt_is_signed_again(crawl, pages, check, key):
     """Twisted repeats a request if a connection that was kept open turns out to be closed."""
     for number in range(8):
@@ -145,6 +146,7 @@ def tunnels(pages):
     server.server_close()
 
 
+@pytest.mark.long
 def test_signature_is_for_the_site_behind_a_tunnel(crawl, tunnels, check, key, monkeypatch):
     port, asked = tunnels
     monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
@@ -154,6 +156,7 @@ def test_signature_is_for_the_site_behind_a_tunnel(crawl, tunnels, check, key, m
     assert not [name for head in asked for name in head if name.startswith("Signature")]
 
 
+@pytest.mark.long
 def test_unsigned_crawl_sends_no_signature(crawl, pages):
     pages.add("http://a.test/", FOOD)
     crawl("-a", "seed=http://a.test/", pages=pages)
@@ -170,6 +173,7 @@ def test_open_key_is_one_line(crawl, pages, key):
     assert not pages.heads
 
 
+@pytest.mark.long
 def test_identity_commands(tres, tmp_path):
     place = tmp_path / "identity"
 

@@ -155,6 +155,7 @@ def loopback():
     udp.close()
 
 
+@pytest.mark.long
 def test_app_builds_its_text_and_links(chromium):
     rendered = chromium.render(APP)
     assert content_of(rendered.html) == Content(words=42, links=3)
@@ -163,6 +164,7 @@ def test_app_builds_its_text_and_links(chromium):
     assert {"http://app.test/app.js", "http://app.test/api"} <= set(chromium.asked)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("link", ["", '<link rel="icon" href="/icon.png">'])
 def test_no_icon_is_fetched(chromium, link):
     chromium.render(f"<title>soup</title>{link}<img src='/dish.png'><p>leek")
@@ -331,6 +333,7 @@ def test_local_files_are_out_of_reach(chromium, tmp_path):
     assert rendered.leads_to == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "script",
     [
@@ -382,6 +385,7 @@ def test_service_workers_are_off(chromium):
     assert "true false,false" in rendered.html
 
 
+@pytest.mark.long
 def test_page_too_large_is_refused(chromium):
     script = "document.body.append('x'.repeat(2_000_000))"
     html = f"<body><script>{script}</script></body>"

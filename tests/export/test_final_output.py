@@ -198,6 +198,7 @@ def test_file_of_a_running_crawl_is_left_alone(record, tmp_path):
     assert len(lines_of(path)) == 1
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["write", "replace"])
 def test_kill_leaves_the_old_file(record, tmp_path, moment):

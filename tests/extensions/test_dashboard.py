@@ -39,6 +39,7 @@ def crawl(tmp_path_factory):
         yield live
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("token", [None, "", "x", "A" * 43, "é"])
 def test_nothing_is_told_without_the_token(crawl, token):
     given = token.encode("latin-1") if token else token

@@ -46,6 +46,7 @@ def record_of(folder):
     return path
 
 
+@pytest.mark.long
 def test_record_lies_beside_output(scrapy, tmp_path, soups):
     process = scrapy(*command(tmp_path, "-a", "max_per_domain=5"), pages=soups)
     assert process.returncode == 0, process.stderr

@@ -78,12 +78,14 @@ def test_host_that_asks_to_be_left_alone_holds_up_no_end(crawl, pages):
     assert process.stats["finish_reason"] == "frontier_exhausted"
 
 
+@pytest.mark.long
 def test_no_sitemap_is_asked_for_by_default(crawl, web):
     process, _ = crawl("-a", "seed=http://a.test/", pages=web)
     assert process.returncode == 0, process.stderr
     assert sorted(web.fetched()) == ["http://a.test/", "http://b.test/"]
 
 
+@pytest.mark.long
 def test_scope_and_max_hold_for_sitemaps(crawl, web):
     web.add(
         "http://a.test/robots.txt", "Sitemap: http://old.a.test/\nSitemap: http://a.test/index.xml"
@@ -153,6 +155,7 @@ def test_hosts_asked_before_are_not_asked_again():
     assert not extension._tasks
 
 
+@pytest.mark.long
 def test_resumed_crawl_keeps_what_sitemaps_gave(crawl, web, tmp_path):
     job = ("-a", "seed=http://a.test/", "-a", "sitemap=1", "-s", f"JOBDIR={tmp_path / 'job'}")
     process, _ = crawl(*job, "-a", "pages=4", pages=web)

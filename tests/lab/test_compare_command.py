@@ -87,6 +87,7 @@ def test_runs_of_other_code_are_told(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "without HTTP, by 2 versions of the code." in (tmp_path / "results.md").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("loaded_python")
 def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = tmp_path / "models" / "food-svm"
@@ -154,6 +155,7 @@ def test_other_settings_are_not_mixed(tmp_path: Path) -> None:
         bench("--policies", "random", *SMALL, "--output", tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("loaded_python")
 def test_unknown_settings_are_not_mixed(tmp_path: Path) -> None:
     arguments = ["--policies", "random", *SMALL, "--max", "none", "--output", tmp_path]
@@ -287,6 +289,7 @@ def test_wrong_start_is_one_line(
     assert not (real / "bench").exists()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("loaded_python")
 def test_unwritable_report_keeps_the_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ("--policies", "random", *SMALL, "--max", "none", "--output", tmp_path)

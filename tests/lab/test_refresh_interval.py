@@ -69,6 +69,7 @@ def test_static_solves_anew_as_visits_come():
     assert (policy.intervals != before).all()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_static_beats_random_draws():
     """SO with known rates and random draws keeps 5.73 pages fresh; even spacing keeps more."""

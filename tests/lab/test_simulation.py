@@ -138,6 +138,7 @@ def test_lookahead_order_equals_sequential_crawl(scrapy, tmp_path, monkeypatch):
     assert simulation.order == [url for url in urls if not url.endswith("/robots.txt")]
 
 
+@pytest.mark.long
 def test_order_ignores_what_others_read(worlds):
     cold = simulation_of({}, "tres", pages=80)
     cold.run()

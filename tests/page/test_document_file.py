@@ -31,6 +31,7 @@ def texts(source: Path | bytes) -> list[str]:
     return [each.text if isinstance(each, Page) else "fault" for each in read_pages(source)]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
 def test_cut_file_gives_its_start(tmp_path: Path, suffix: str, pack: Any) -> None:

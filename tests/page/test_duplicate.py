@@ -153,6 +153,7 @@ def shingles(page):
     return set(zip(words, words[1:], words[2:], strict=False))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_real_copies_share_their_text(sites):
     pairs = [pair for pages in sites for pair in combinations(pages, 2)]
@@ -166,6 +167,7 @@ def test_real_copies_share_their_text(sites):
     assert min(shares) > 0.85
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_real_copies_survive_three_words(sites):
     draw = random.Random(0)

@@ -254,6 +254,7 @@ def test_the_header_declares_where_the_page_does_not(html: str, language: str) -
     assert read_page(html, URL, declared="fr-CH").language == language
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "tags", ["<div>", "<div>x", "<ul><li><a href=x>y", "<div><a href=x>y</a>milk", "<nav>"]
 )
@@ -407,6 +408,7 @@ def test_nested_menu_is_still_menu() -> None:
     assert "Shop" not in page.text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "nested",
     [

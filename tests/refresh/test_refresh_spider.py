@@ -125,6 +125,7 @@ def test_bad_start_has_no_traceback(scrapy):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_killed_refresh_loses_nothing(pages, scrapy, collection, tmp_path):
     """After kill -9 during a run, no request exceeds the budget and no item is lost."""
     urls = [f"http://h{i % 4}.test/{i}" for i in range(60)]

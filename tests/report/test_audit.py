@@ -30,6 +30,7 @@ def answered(pages, truth, count=20, seed=0):
     return audit
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("size", "share", "shift"), [(60, 0.3, 0), (400, 0.2, -1), (2000, 0.1, 1)])
 def test_intervals_hold_as_often_as_they_say(size, share, shift):
     """In 95 of 100 audits; of 60 with a true coverage of 92 %, 50 hold in 99 of 100 cases."""

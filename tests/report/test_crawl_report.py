@@ -229,6 +229,7 @@ def test_browser_draws_only_figures(path, hostile, tmp_path):
         assert "Refused" not in dom
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [420, 700, 1300])
 def test_fetches_fit_into_the_window(path, tmp_path, width):

@@ -122,6 +122,7 @@ def test_unwritable_feed_ends_crawl(crawl, tmp_path):
     assert set(urls) == {f"http://inn.test/{i}" for i in range(1, PAGES)}
 
 
+@pytest.mark.long
 def test_unwritable_table_ends_crawl(scrapy, menu, tmp_path):
     arguments = [*arguments_in(tmp_path), "-a", "csv=1", "-a", "seed=http://inn.test/0"]
     program = FULL_DISK.format("CsvPipeline, 'process_item'")

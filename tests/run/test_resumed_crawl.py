@@ -150,6 +150,7 @@ def test_default_output_is_one_per_job(crawl, tmp_path):
     output.unlink()
 
 
+@pytest.mark.long
 def test_unwritten_item_is_written_later(crawl, soups, tmp_path):
     killed = crawl(program=("-c", KILLED_BEFORE_THE_ITEM))
     assert killed.returncode == -9
@@ -166,6 +167,7 @@ def items_after_repair(tmp_path):
     return [json.loads(line)["url"] for line in text.splitlines()[:-1]]
 
 
+@pytest.mark.long
 def test_written_item_is_not_repeated(crawl, tmp_path):
     crawl("-a", "pages=3")
     with sqlite3.connect(tmp_path / "job" / NAME) as connection:  # as if it were not exported
@@ -182,6 +184,7 @@ def test_written_item_is_not_repeated(crawl, tmp_path):
     connection.close()
 
 
+@pytest.mark.long
 def test_bug_in_a_booking_stops_the_crawl(crawl, soups, tmp_path):
     failed = crawl(program=("-c", BUG_IN_A_BOOKING))
     assert failed.returncode == 1

@@ -41,6 +41,7 @@ def crawled(scrapy, web, folder, function, *more):
     return [line for line in process.stderr.splitlines() if "nswerer" in line]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_program_answers_while_the_crawl_runs(scrapy, soups, own):  # noqa: F811
     said = crawled(scrapy, soups, own, "honest", "-s", "DOWNLOAD_DELAY=0.1")

@@ -36,6 +36,7 @@ def log_of(process):
     return process.stderr
 
 
+@pytest.mark.long
 def test_crawl_without_answers_keeps_nothing(scrapy, soups, tmp_path):
     said = log_of(scrapy(*arguments_in(tmp_path), pages=soups))
     assert "Topic: " not in said
@@ -43,6 +44,7 @@ def test_crawl_without_answers_keeps_nothing(scrapy, soups, tmp_path):
     assert len(found_in(tmp_path)) == PAGES * 2 // 3
 
 
+@pytest.mark.long
 def test_answers_correct_the_output(scrapy, soups, tmp_path):
     said = log_of(scrapy(*arguments_in(tmp_path, *answers_in(tmp_path)), pages=soups))
     assert "Topic: learned from 1 page and 1 answer" in said

@@ -55,6 +55,7 @@ def test_own_judge_decides(crawl):
     assert {item["probability"] for item in items} <= {0.5, 2 / 3, 5 / 6, 1.0}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("judge", "said"),
     [
@@ -69,6 +70,7 @@ def test_unknown_judge_is_one_line(crawl, judge, said):
     assert "Traceback" not in process.stderr
 
 
+@pytest.mark.long
 def test_failing_judge_is_not_blamed_on_the_seed(crawl, tmp_path, monkeypatch):
     (tmp_path / "own.py").write_text("def fail(pages):\n    raise ValueError('no model')\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
@@ -397,6 +399,7 @@ def test_ctrl_c_once_saves_and_reports(tmp_path):
         assert all(item["final_url"] for item in lines_of(output))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [

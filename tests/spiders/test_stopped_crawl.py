@@ -26,6 +26,7 @@ def arguments(tmp_path, pages):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_rule_ends_a_crawl_that_can_be_resumed(scrapy, arguments, pages, tmp_path):
     stopped = scrapy(*arguments, "-a", "stop=yield:0.1", pages=pages, program=("-c", QUIET))

@@ -67,6 +67,7 @@ def pack_of(directory):
     return {file.name: file.read_bytes() for file in place.iterdir()}
 
 
+@pytest.mark.long
 def test_killed_crawl_learns_the_same_topic(scrapy, tmp_path):
     (tmp_path / "whole").mkdir()
     (tmp_path / "killed").mkdir()
@@ -128,6 +129,7 @@ runpy.run_module("scrapy", run_name="__main__")
 """
 
 
+@pytest.mark.long
 def test_pages_are_judged_again_once(scrapy, soups, tmp_path):
     answers = tmp_path / "job" / "topic" / "answers.txt"
     answers.parent.mkdir(parents=True)
@@ -196,6 +198,7 @@ runpy.run_module("scrapy", run_name="__main__")
 """
 
 
+@pytest.mark.long
 def test_late_page_that_a_pipeline_drops_stays_out(scrapy, soups, tmp_path):
     answers = tmp_path / "answers.txt"
     answers.write_text("yes http://h2.test/\n", encoding="utf-8")
@@ -281,6 +284,7 @@ def test_output_without_a_record_stays(scrapy, soups, tmp_path):
     assert "http://h3.test/" in found_in(tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
@@ -301,6 +305,7 @@ def test_bad_keywords_are_one_line(scrapy, tmp_path, lines, said):
     assert "Traceback" not in process.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "said"), [("anwsers.txt", "does not exist: check the path"), (".", "cannot be read")]
 )

@@ -45,6 +45,7 @@ def test_found_records_join_frontier(scrapy, tmp_path):
         assert item["path"][0] == "http://library.test/"
 
 
+@pytest.mark.long
 def test_links_of_records_alone_are_listed(scrapy, tmp_path):
     records, log = tmp_path / "records.jsonl", tmp_path / "web.jsonl"
     process = surface(
@@ -85,6 +86,7 @@ def pdf():
     return bytes(document.output())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "said"),
     [

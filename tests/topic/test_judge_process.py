@@ -76,6 +76,7 @@ def asked(worker, *texts):
     return worker([Source(text.encode(), "http://a.test/") for text in texts])
 
 
+@pytest.mark.long
 def test_process_gives_same_verdicts():
     pack = Pack.load(FOOD)
     with closing(Worker(Task(FOOD, LIMITS))) as worker:
@@ -101,6 +102,7 @@ def test_fatal_page_spares_the_others():
         assert [future.result(30) for future in futures] == ["A", "B", "C"]
 
 
+@pytest.mark.long
 def test_death_of_one_process_spares_the_other(tmp_path):
     with odd() as one, odd() as other, closing(Judge(None, one, other)) as judge:
         held = judge.submit(Source(f"hold {tmp_path / 'go on'}".encode(), "http://a.test/"))
@@ -148,6 +150,7 @@ def test_two_processes_give_the_verdicts_of_one():
     assert {*names.since(0)} == {*known.since(0)}
 
 
+@pytest.mark.long
 def test_slow_page_ends_the_process_once():
     with odd(patience=2.0) as worker, closing(Judge(None, worker)) as judge:
         starts = []
@@ -168,6 +171,7 @@ def test_slow_page_is_given_up():
         assert asked(worker, "a") == ["A"]
 
 
+@pytest.mark.long
 def test_killed_process_judges_its_pages_once_more(tmp_path):
     with odd() as worker:
         assert asked(worker, "a", f"kill {tmp_path / 'x'}")[0] == "A"
@@ -177,6 +181,7 @@ def test_killed_process_judges_its_pages_once_more(tmp_path):
         assert asked(worker, "a") == ["A"]
 
 
+@pytest.mark.long
 def test_reading_of_a_page_has_a_clock():
     with closing(Worker(Odd(FOOD, LIMITS, reading=0.2))) as worker:
         worker.wait()
@@ -200,6 +205,7 @@ def test_long_page_is_cut_before_sending():
         assert asked(worker, "abcdefghijklmno") == ["ABCDEFGHIJKL"]
 
 
+@pytest.mark.long
 def test_failed_start_is_one_line():
     with closing(Worker(Odd(FOOD, LIMITS, threads=0))) as worker:
         with pytest.raises(WorkerError, match=r"does not start \(exit status 3\)"):

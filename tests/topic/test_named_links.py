@@ -49,6 +49,7 @@ def test_pages_without_cues_have_no_names():
     assert judged.cues.counts.tolist() == [0]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("loaded_python")
 def test_process_tells_a_word_once():
     with closing(Worker(Task(FOOD, LIMITS, cues=True))) as worker:

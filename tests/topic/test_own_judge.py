@@ -133,6 +133,7 @@ def test_judge_sees_pages_with_words_only():
     assert [each.probability for each in pack.judge([empty])] == [0]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_judge_with_children_is_given_up(tmp_path, monkeypatch):
     """A child of the user's function holds the pipe of the answers open."""

@@ -23,6 +23,7 @@ def document(number):
     return Document(page.title, page.text, "soups", f"h{number // 2}.test", relevant)
 
 
+@pytest.mark.long
 def test_twenty_documents_make_a_pack(tmp_path):
     said = []
     documents = [document(n) for n in range(20)]

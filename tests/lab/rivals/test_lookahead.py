@@ -220,6 +220,7 @@ def test_web_without_known_pages_is_refused(web):
         make_crawl(Config(topic="food", policy="rivals:LOOKAHEAD"), pack, web)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(not UNIVERSITY.exists(), reason=f"{UNIVERSITY} is not there")
 def test_all_courses_of_a_real_web_are_found():

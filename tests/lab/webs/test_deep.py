@@ -56,6 +56,7 @@ def test_text_words_find_nothing(web):
     assert holding.search(alone) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("host", "path", "turn"),
     [("library.test", "/find", "page=2"), ("archive.test", "/s", "start=10"),
@@ -115,6 +116,7 @@ def test_one_site_answers_posted_forms_only(web):
     assert web.submit(f"{LIBRARY}/find", "q=a").status == 405
 
 
+@pytest.mark.long
 def test_same_seed_same_records(web):
     again, other = DeepWeb("food"), DeepWeb("food", seed=1)
     url = f"{LIBRARY}/record/5"

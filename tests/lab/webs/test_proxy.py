@@ -246,6 +246,7 @@ def test_taken_port_exits_with_1() -> None:
     assert "in use" in second.stderr
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),

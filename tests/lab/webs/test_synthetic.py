@@ -289,6 +289,7 @@ def test_half_of_the_anchors_say_nothing() -> None:
     assert 0.4 < sum(text in EMPTY for text in texts) / len(texts) < 0.6
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_nothing_gives_label_away() -> None:
     """Honest anchors have words of the target's title, but some anchors of each label have not."""
