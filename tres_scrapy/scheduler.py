@@ -224,7 +224,7 @@ class TreeFrontierScheduler(BaseScheduler):
             self._steps.book(row, REDIRECT_CLOSED)
             return False
         request.meta.pop("download_slot", None)  # the slot of the previous host
-        self._again.append(request)
+        self._again.append(request.replace(url=url))  # `/../` would pass by robots.txt
         return True
 
     def _refusal(self, row: int, url: str, request: Request) -> Failure | None:

@@ -339,6 +339,14 @@ def test_retry_waits_for_free_host(clock):
     assert crawl.leased == 1
 
 
+def test_redirect_is_asked_for_without_dots():
+    """Rules of robots.txt are for the path that the server sees."""
+    scheduler, _ = scheduler_of("http://a.test/")
+    request = scheduler.next_request()
+    assert scheduler.enqueue_request(redirected(request, "http://a.test/x/../private/%2e/y?z=.."))
+    assert scheduler.next_request().url == "http://a.test/private/y?z=.."
+
+
 @pytest.mark.parametrize(
     ("target", "kind"),
     [("http://b.test/", "redirect_closed"), ("file:///etc", "redirect_not_http")],
