@@ -1,7 +1,7 @@
 """Pages per second of `crawl tres` and of a plain breadth-first spider on the same two webs.
 
     python benchmarks/overhead.py [--pages 3000] [--runs 3] [--concurrency 16] [--judges 1 2]
-        [--output FILE]
+        [--jobdir] [--against DIR] [--output FILE]
 
 The webs: the synthetic one with about 50 links a page, and one of sentences with 20 links a page.
 Both crawl a web through its proxy, in turns, without a delay. The plain spider has Scrapy's
@@ -11,7 +11,8 @@ page; processor time is that of the crawler's process and of the judges' in the 
 
 A further crawl of each web, all in one process, measures where the time of `tres` goes: the
 processor time of its thread inside each part. The rest is Scrapy, other threads, and code without
-a row. With `--against DIR`, the same crawls run with the checkout in DIR too, in turns.
+a row. With `--jobdir` TRES also crawls with a JOBDIR, and with `--against DIR` the checkout in DIR
+crawls too, in turns.
 """
 
 from __future__ import annotations
@@ -223,6 +224,8 @@ def crawl(which: str, options: argparse.Namespace) -> None:
     settings.setdict({"METER_PAGES": options.pages, "METER_PARTS": which == "parts"})
     process = CrawlerProcess(settings)
     with TemporaryDirectory() as directory:
+        if which == "jobdir":
+            settings["JOBDIR"] = str(Path(directory) / "job")
         if which == "plain":
             crawler = process.create_crawler(PlainSpider)
             process.crawl(crawler, seed=options.start)
@@ -320,9 +323,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="random seed of the webs")
     parser.add_argument("--concurrency", type=int, default=16)
     parser.add_argument("--judges", type=int, nargs="+", default=[1])
+    parser.add_argument("--jobdir", action="store_true", help="also crawl with a JOBDIR")
     parser.add_argument("--against", type=Path, help="another checkout, measured in the same turns")
     parser.add_argument("--output", type=Path, help="also write the figures to this file")
-    parser.add_argument("--crawl", choices=("tres", "plain", "parts"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--crawl", choices=("tres", "plain", "parts", "jobdir"), help=argparse.SUPPRESS
+    )
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--start", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -332,6 +338,8 @@ def main() -> None:
     who = {"plain": ("plain", PROJECT, 1)}
     for judges in options.judges:
         who["tres" if judges == 1 else f"tres, {judges} judges"] = ("tres", PROJECT, judges)
+    if options.jobdir:
+        who["tres, JOBDIR"] = ("jobdir", PROJECT, 1)
     if options.against is not None:
         who[options.against.name] = ("tres", options.against.resolve(), 1)
     lines, parts = [], {}
