@@ -63,7 +63,7 @@ class Sitemaps(SiteFile):
     def draw(self, random: Random) -> str:
         data = super().draw(random)
         if random.random() < 0.2:
-            packed = changed_bytes(random, gzip.compress(data.encode("latin-1"), 1))
+            packed = changed_bytes(random, gzip.compress(data.encode("latin-1"), 1, mtime=0))
             return packed.decode("latin-1")
         return data
 
