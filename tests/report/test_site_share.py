@@ -124,7 +124,8 @@ def test_log_warns_once_about_small_sites(caplog):
     (said,) = caplog.messages
     assert said == (
         "9 small sites, of which a.test is the largest, gave 20% of the last 500 pages; 1 other "
-        f"site links to a.test. {DOUBT}If you do not trust it, take its pages out: tres distrust a.test RUN"
+        f"site links to a.test. {DOUBT}If you do not trust it, take its pages out: "
+        "tres distrust a.test RUN"
     )
 
 

@@ -15,11 +15,11 @@ AT_ONCE = 4
 class Run:
     """A crawl in a JOBDIR from one start to its end."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, own=None):
         self.journal = Journal.open(directory, {})
         is_new = not self.journal.steps
         self.crawl = crawl_of(None, is_new=is_new)
-        self.killers = [] if is_new else recover(self.journal, self.crawl)
+        self.killers = [] if is_new else recover(self.journal, self.crawl, own=own)
         self.writer = Writer(self.journal, self.crawl, 1.0)
         self.asked = []
 
@@ -109,6 +109,28 @@ def test_killer_counts_for_its_domain(killed):
             booked = [store["domain"][each] for each in rows_of_pages(run)]
             assert store.ledger.pages_of(store.ledger.names[domain]) == 1 + booked.count(domain)
         run.kill()
+
+
+def test_killer_without_its_request_counts_too(killed):
+    """The request of a spider's own is gone when its page is given up."""
+    directory, _ = killed
+    for _ in range(2):
+        run = Run(directory).begin()
+        run.ask()
+        run.kill()
+    run = Run(directory)
+    run.kill()
+    killers = run.killers
+    assert killers
+    for _ in range(2):
+        run = Run(directory, own=set())
+        assert run.killers == killers
+        store = run.crawl.store
+        names = [store.ledger.names[store["domain"][row]] for row in killers]
+        booked = [store.ledger.names[store["domain"][row]] for row in rows_of_pages(run)]
+        for name in names:
+            assert store.ledger.pages_of(name) == names.count(name) + booked.count(name)
+        run.end()
 
 
 def rows_of_pages(run):

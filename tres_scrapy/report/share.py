@@ -101,4 +101,5 @@ def sentence(holder: Holder) -> str:
     links = "links" if holder.linkers == 1 else "link"
     said += f"; {number} other {plural(holder.linkers, 'site')} {links} to {holder.site}. "
     doubt = DOUBT if holder.doubt else ""
-    return f"{said}{doubt}If you do not trust it, take its pages out: tres distrust {holder.site} RUN"
+    take_out = f"If you do not trust it, take its pages out: tres distrust {holder.site} RUN"
+    return f"{said}{doubt}{take_out}"

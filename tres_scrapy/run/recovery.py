@@ -98,10 +98,10 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
         store.distrust(sites)
     pending = _drop_dead(store)
     leased = _leased(database, store)
-    kills = _kills(journal, [decision.row for decision in leased])
+    kills = _kills(journal, [decision.row for decision in leased], len(store))
     killers = [row for row, count in kills.items() if count >= _KILLS]
     store.closure.close(store["url"][killers])
-    store.drop(_numbers(killers))
+    store.drop(np.intersect1d(_numbers(killers), pending))
     for row in killers:
         store.ledger.count_unread(store["domain"][row])
     leased = [decision for decision in leased if kills[decision.row] < _KILLS]
@@ -278,11 +278,12 @@ def _leased(database: Database, store: SampleStore) -> list[Decision]:
     return [decision for decision in leased if store["state"][decision.row] == State.PENDING]
 
 
-def _kills(journal: Journal, rows: Sequence[int]) -> dict[int, int]:
+def _kills(journal: Journal, rows: Sequence[int], samples: int) -> dict[int, int]:
     """Return at how many kills these rows, in order, were under way, and save it.
 
     Of those that were so before, only the first was fetched again. A crawl that was killed before
-    it had started asked for nothing.
+    it had started asked for nothing. Rows that were given up stay so, whether they wait or not:
+    the request of a spider's own is gone then. There are so many `samples`.
     """
     meta = dict(journal.database.execute("SELECT name, value FROM meta"))
     starts, (counted, known) = len(meta.get("starts", "").split()), (0, [])
@@ -290,7 +291,9 @@ def _kills(journal: Journal, rows: Sequence[int]) -> dict[int, int]:
         counted, known = json.loads(meta[_UNDER_WAY])
     before, killed = dict(known), "ended" not in meta and starts > counted
     waited = [row for row in rows if before.get(row)][1:]
-    kills = {row: int(before.get(row, 0)) + (killed and row not in waited) for row in rows}
+    within(_numbers([*before]), samples)
+    kills = {row: count for row, count in before.items() if count >= _KILLS}
+    kills |= {row: int(before.get(row, 0)) + (killed and row not in waited) for row in rows}
     if rows or known:
         journal.note(_UNDER_WAY, json.dumps([starts, [*kills.items()]]))
     return kills
