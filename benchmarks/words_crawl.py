@@ -75,7 +75,8 @@ class GrowingPack:
 
     def judge(self, pages: Sequence[Page]) -> list[Judged]:
         """Judge pages by the model of the moment, then learn."""
-        judged = self._learner.pack.judge(pages)
+        model = self._learner.model
+        judged = [each._replace(model=model) for each in self._learner.pack.judge(pages)]
         self._describe()
         for page in pages:
             self._learner.keep(page, fingerprint(page), is_seed=self._pages == 0)
@@ -91,6 +92,8 @@ class GrowingPack:
     def _describe(self) -> None:
         """Describe waiting links again if the model has changed, as the crawl's process does."""
         if self.crawl is not None:
+            if self.crawl.revision.asks():
+                self.crawl.relearn(self._learner.again())
             rows, store = self.crawl.revision.take(), self.crawl.store
             links = [(store.url(row), store.anchors[row]) for row in rows.tolist()]
             self.crawl.revision.note(self._learner.model, described=bool(links))

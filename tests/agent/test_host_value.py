@@ -43,12 +43,17 @@ def gains_of(values, p=0.0, room=1_000, on_relevant=False):
     return values.gains(hosts, p.astype("f4"), room.astype("i4"), on_relevant)
 
 
-def told(events):
-    values = HostValues()
-    for host, relevant, is_front, on_relevant, targets in events:
-        reward = float(relevant)
-        values.note_fetch(host, reward, is_front=is_front, on_relevant=on_relevant)
+def told(events, wrong=()):
+    """Return what was told of events; the rewards of the `wrong` ones are corrected at the end."""
+    values, numbers = HostValues(), []
+    for place, (host, relevant, is_front, on_relevant, targets) in enumerate(events):
+        reward = float(relevant != (place in wrong))
+        number = values.note_fetch(host, reward, is_front=is_front, on_relevant=on_relevant)
         values.note_outlinks(host, np.array(targets, dtype=np.int32))
+        numbers.append((host, number, reward))
+    for place in wrong:
+        host, number, reward = numbers[place]
+        values.correct_fetch(host, number, reward, 1 - reward, is_front=events[place][2])
     return values
 
 
@@ -101,6 +106,19 @@ def test_gains_equal_those_of_the_whole_past(events, p, room, on_relevant):
     expected = slow_gains(events, p, room, on_relevant)
     found = gains_of(told(events), p, room, on_relevant)
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-5)
+
+
+@given(EVENTS, st.data())
+def test_corrected_fetch_counts_as_if_it_had_been_so(events, data):
+    wrong = data.draw(st.sets(st.integers(0, len(events) - 1))) if events else ()
+    hosts, p = np.arange(HOSTS), np.linspace(0, 0.5, HOSTS)
+    late, early = told(events, wrong), told(events)
+    for found, expected in (
+        (gains_of(late, p), gains_of(early, p)),
+        (late.logits(hosts), early.logits(hosts)),
+        (late.beliefs(hosts), early.beliefs(hosts)),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-3)
 
 
 def test_links_of_a_host_count_up_to_its_room():

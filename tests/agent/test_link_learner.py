@@ -7,7 +7,7 @@ from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.feature import FEATURES, LINK
+from tres_scrapy.frontier.feature import FEATURES, LINK, PARENT_REWARD
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import CueGroup, RaggedArray, coded
@@ -32,9 +32,9 @@ def add(store, parent, cues, actions=None):
     return store.add(parent, Outlinks(urls, [""] * count, actions, said))
 
 
-def fetch(store, learner, row, reward):
+def fetch(store, learner, row, reward, grade=0.0):
     """Fetch a row as a crawl does; return the experience."""
-    experience = Experience(row, store.features(np.array([row]))[0], reward)
+    experience = Experience(row, store.features(np.array([row]))[0], reward, grade)
     store.lease(row)
     store.ledger.book_page(store["domain"][row], reward)
     learner.observe(experience)
@@ -194,6 +194,41 @@ def test_siblings_tell_of_each_other():
         learner_._links = learner._links
         known = learner_.links(last).known[:, KNOWN.index("siblings")]
         assert np.count_nonzero(known) == count
+
+
+def test_topic_of_now_corrects_what_was_learned():
+    """Of a page that turned relevant, links, siblings and host count as if it had been so."""
+    learned = []
+    for first, then in ((0.0, 1.0), (1.0, 1.0)):
+        store = SampleStore(DomainLedger())
+        learner = learner_over(store, replays=0)
+        (seed,) = add(store, NO_PARENT, 1).tolist()
+        fetch(store, learner, seed, 1.0, grade=1.0)
+        rows = add(store, seed, [GOOD, BAD, GOOD])
+        fetch(store, learner, int(rows[0]), first, grade=0.5)
+        links = add(store, int(rows[0]), 2)
+        fetch(store, learner, int(rows[1]), 0.0)  # a copy of the same page: it earns nothing
+        learner.relearn({int(rows[0]): (then, 1.0), int(rows[1]): (1.0, 1.0), 99: (1.0, 1.0)})
+        assert [target for _, target in learner._trainer.kept] == [1.0, 1.0, 0.0]
+        assert store.features(links)[:, PARENT_REWARD].tolist() == [1.0, 1.0]
+        hosts = store["host"].take(rows)
+        learned.append((learner._siblings(rows), learner._hosts.logits(hosts)))
+    for found, expected in zip(*learned, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_lesson_that_changed_is_learned_again():
+    store = SampleStore(DomainLedger())
+    learner = learner_over(store, replays=0)
+    rows = add(store, NO_PARENT, [GOOD, BAD, GOOD, BAD])
+    for row in rows[:2].tolist():
+        fetch(store, learner, row, 0.0, grade=0.2)
+    learner.rate(rows[2:])
+    before = store["probability"].take(rows[2:])
+    learner.relearn({int(rows[0]): (1.0, 1.0), int(rows[1]): (0.0, 0.2)})
+    learner.rate(rows[2:])
+    gained = store["probability"].take(rows[2:]) - before
+    assert gained[0] > gained[1] > 0  # the second has the same host
 
 
 def test_waiting_links_are_rated_in_turn():

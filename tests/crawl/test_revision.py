@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from judged import judged
 from test_crawl import A, book, crawl_of
 
 from tres_scrapy.crawl import verdict as revision
 from tres_scrapy.frontier.feature import ACTION
+from tres_scrapy.page.copies import SKETCH
 
 LINKS = [f"http://s{n}.test/" for n in range(6)]
 
@@ -41,3 +43,33 @@ def test_only_waiting_links_are_described_again(crawl):
     new = np.array([[1, 0, 0.25], [0, 1, 0.5]], dtype=np.float32)
     crawl.revise(np.array([leased, 6]), new)
     assert actions_of(crawl) == [[0, 0, 0]] * 5 + [[0, 1, 0.5]]
+
+
+def test_earlier_pages_are_asked_about_once(crawl):
+    asks, note = crawl.revision.asks, crawl.revision.note
+    assert not asks()
+    note("first", described=False)
+    assert asks()
+    assert not asks()
+    crawl.revision.give_back()  # the page was not judged
+    assert asks()
+    note("second", described=True)
+    assert asks()
+    crawl.revision.restore("second", "second")
+    assert not asks()
+
+
+def test_policy_learns_what_the_topic_says_now(crawl, monkeypatch):
+    told = []
+    monkeypatch.setattr(crawl.policy, "relearn", told.append)
+    marks = [bytes([number]) * SKETCH for number in range(3)]
+    for mark in marks[:2]:
+        row = crawl.next().row
+        crawl.book(row, judged(0.0, mark=mark + b"words", model="first"))
+    again = {marks[0]: 0.9, marks[1]: 0.1, marks[2]: 0.9}
+    crawl.decide(crawl.next().row, judged(1.0, model="second")._replace(again=again))
+    ((first, second),) = (lessons.items() for lessons in told)
+    assert first[1] == (1.0, 1.0)
+    assert second[1][0] == 0.0 < second[1][1] < 0.5
+    crawl.decide(crawl.next().row, judged(1.0, model="second"))
+    assert len(told) == 1

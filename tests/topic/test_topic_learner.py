@@ -5,12 +5,13 @@ import pytest
 from soup import FOOD, OTHER
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.copies import fingerprint
+from tres_scrapy.page.copies import SKETCH, fingerprint
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic import topic_learner
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.learning_judge import LearningTask
+from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers
 from tres_scrapy.topic.topic_learner import TopicLearner, learn_answers, open_topic
 from tres_scrapy.url.message import TresError
@@ -69,6 +70,25 @@ def test_waiting_links_are_described_by_the_model_of_now(tmp_path):
     assert bare.described is None
     assert before.described.shape == after.described.shape == (2, 3)
     assert before.described[0, 2] != after.described[0, 2] > after.described[1, 2]
+
+
+def test_earlier_pages_are_judged_by_the_model_of_now(tmp_path):
+    first = learner(tmp_path)
+    learn(first, *range(10))
+    before = first.again()
+    learn(first, *range(10, 30))
+    after = first.again()
+    marks = [fingerprint(page(number))[:SKETCH] for number in range(30)]
+    assert list(after) == marks
+    assert [after[mark] for mark in marks[:10]] != [before[mark] for mark in marks[:10]]
+    own = Pack.load(tmp_path / "pack").judge([page(number) for number in range(30)])
+    assert list(after.values()) == pytest.approx([each.probability for each in own], abs=1e-5)
+    task = LearningTask(tmp_path, ReadingLimits(), folder=tmp_path, name="soup", keywords=("soup",))
+    judge = task.load()
+    source = Source(page(1).text.encode(), "http://x.test/")
+    told, silent = judge([source._replace(again=True), source])
+    assert {mark: told.again[mark] for mark in after} == pytest.approx(after)
+    assert not silent.again
 
 
 def test_answer_leads_to_a_new_fit(tmp_path):

@@ -34,7 +34,14 @@ HORIZON: Final = 10  # best links of known hosts: what the crawl would take othe
 FADE: Final = 0.95  # of what a fetch counts, at each further fetch of its host
 LEAST: Final = 0.05  # P(relevant) that some link always has
 _HOST: Final = np.dtype(
-    [("fetches", "f4"), ("relevant", "f4"), ("evidence", "f4"), ("opened", "f4"), ("kind", "i1")]
+    [
+        ("fetches", "f4"),
+        ("relevant", "f4"),
+        ("evidence", "f4"),
+        ("opened", "f4"),
+        ("count", "i4"),
+        ("kind", "i1"),
+    ]
 )
 
 Hosts = NDArray[np.int32]
@@ -56,8 +63,8 @@ class HostValues:
 
     def note_fetch(
         self, host: int, reward: float, *, is_front: bool = False, on_relevant: bool = False
-    ) -> None:
-        """Count a fetch of a host.
+    ) -> int:
+        """Count a fetch of a host; return its number among the fetches of the host.
 
         `is_front` marks its front page, `on_relevant` a page found by a link on a relevant one.
         """
@@ -69,11 +76,24 @@ class HostValues:
             self._fetched[on_relevant] += 1
             self._visited += 1
         kind, paid = record["kind"][host], self._pays(host)
-        odds = HIT if reward > 0 else FRONT_MISS if is_front else MISS
-        for name, value in (("fetches", 1), ("relevant", reward), ("evidence", np.log(odds))):
+        said = _log_odds(reward, is_front=is_front)
+        for name, value in (("fetches", 1), ("relevant", reward), ("evidence", said)):
             record[name][host] = FADE * record[name][host] + value
         record["opened"][host] *= FADE
+        record["count"][host] += 1
         self._paying[kind] += self._pays(host) - paid
+        return int(record["count"][host])
+
+    def correct_fetch(
+        self, host: int, number: int, before: float, after: float, *, is_front: bool = False
+    ) -> None:
+        """Change the reward of a fetch of a host; `number` is what `note_fetch` has returned."""
+        record, paid = self._hosts, self._pays(host)
+        left = FADE ** (record["count"][host] - number)
+        new, old = (_log_odds(reward, is_front=is_front) for reward in (after, before))
+        record["relevant"][host] += left * (after - before)
+        record["evidence"][host] += left * (new - old)
+        self._paying[record["kind"][host]] += self._pays(host) - paid
 
     def note_outlinks(self, host: int, targets: Hosts) -> None:
         """Count the hosts that the page just fetched opens: no link has led to them before.
@@ -129,6 +149,11 @@ class HostValues:
     def _of(self, hosts: Hosts, *names: str) -> list[Values]:
         self._hosts.grow(int(hosts.max(initial=-1)) + 1)
         return [self._hosts[name].take(hosts) for name in names]
+
+
+def _log_odds(reward: float, *, is_front: bool) -> float:
+    """Return what a fetch adds to the log odds that its host is good."""
+    return float(np.log(HIT if reward > 0 else FRONT_MISS if is_front else MISS))
 
 
 def _yield_of_best(hosts: Hosts, p: Values, room: NDArray[np.int32]) -> float:

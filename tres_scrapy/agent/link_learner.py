@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -34,9 +34,19 @@ from tres_scrapy.links.model import (
 EXPERIENCES_A_REPLAY: Final = 4  # that were seen: the first few are not overlearned
 CHECKPOINT: Final = 1_000  # experiences between two saved states
 _CHUNK: Final = 5_000  # links scored at once
+_RELEARNED: Final = 100  # lessons that are learned once more when the topic has changed, at most
+_CHANGED: Final = 0.1  # change of what a lesson says, at least
 _LINK: Final = np.dtype(
     [("logit", "f4"), ("variance", "f4"), ("fetched", "i4"), ("relevant", "f4")]
 )
+
+
+class Lesson(NamedTuple):
+    """What was learned of a fetched sample, and its number among the fetches of its host."""
+
+    reward: float
+    target: float
+    number: int
 
 
 def all_earned(rows: Rows) -> NDArray[np.float32]:
@@ -85,6 +95,18 @@ class LinkTrainer:
             known, earlier = self.kept[number]
             self._model.fit(known, earlier * share)
 
+    def correct(self, targets: Mapping[int, float]) -> None:
+        """Change what kept experiences say, by their samples; learn what has changed most again."""
+        changed = []
+        for place, row in enumerate(self._rows[: len(self.kept)].tolist()):
+            if row in targets:
+                link, before = self.kept[place]
+                self.kept[place] = link, targets[row]
+                changed.append((abs(targets[row] - before), place))
+        for change, place in sorted(changed, reverse=True)[:_RELEARNED]:
+            if change > _CHANGED:
+                self._model.fit(*self.kept[place])
+
     def counts(self) -> dict[str, Any]:
         """Return how many experiences were seen, and the state of the random choices."""
         return {"seen": self.seen, "random": random_state(self._random).decode()}
@@ -116,6 +138,7 @@ class LinkLearner:
         self._trainer = LinkTrainer(self.model, options, seed, self._trust.earned)
         self._best: dict[int, Codes] = {}  # codes by row: the best hardly change between choices
         self._chosen: dict[int, tuple[int, Codes]] = {}  # by row: URL and codes, until fetched
+        self._lessons: dict[int, Lesson] = {}  # by row: of pages that may be relevant
         # By row: what its codes say; how many links of the page were fetched, and their rewards.
         self._links = Table(_LINK)
         self._checkpoint = b""
@@ -175,6 +198,22 @@ class LinkLearner:
         self._trainer.learn(self._remember(experience), experience.target)
         if self._trainer.seen % CHECKPOINT == 0:
             self._checkpoint = self._packed()
+
+    def relearn(self, lessons: Mapping[int, tuple[float, float]]) -> None:
+        """Learn by the topic of now: rewards and targets of fetched samples, by row.
+
+        A sample that could not earn a reward, such as a copy, still cannot.
+        """
+        rewards = {}
+        for row, (reward, target) in lessons.items():
+            if (lesson := self._lessons.get(row)) is None:
+                continue
+            self._lessons[row] = lesson._replace(reward=reward, target=target)
+            if reward != lesson.reward:
+                rewards[row] = reward
+                self._correct_reward(row, lesson, reward)
+        self._store.correct_parents(rewards)
+        self._trainer.correct({row: lessons[row][1] for row in lessons if row in self._lessons})
 
     def expand(self, page: int, outlinks: Rows) -> None:
         """Note the hosts that a fetched page leads to."""
@@ -290,16 +329,28 @@ class LinkLearner:
         self._mean += (link.known[0] - self._mean) / self._trainer.seen
         self.fetched[link.codes] += 1
         self.rewarded[link.codes] += reward > 0
-        where = urlsplit(self._store.url(row))
-        is_front = where.path in {"", "/"} and not where.query
-        on_relevant = bool(x[PARENT_REWARD])
+        on_relevant, is_front = bool(x[PARENT_REWARD]), self._is_front(row)
         host = int(self._store["host"][row])
-        self._hosts.note_fetch(host, reward, is_front=is_front, on_relevant=on_relevant)
+        number = self._hosts.note_fetch(host, reward, is_front=is_front, on_relevant=on_relevant)
+        if experience.target:
+            self._lessons[row] = Lesson(reward, experience.target, number)
         parent = self._store["parent"][row]
         if parent != NO_PARENT:
             self._links["fetched"][parent] += 1
             self._links["relevant"][parent] += reward
         return link
+
+    def _correct_reward(self, row: int, lesson: Lesson, reward: float) -> None:
+        host, parent = (int(self._store[name][row]) for name in ("host", "parent"))
+        self._hosts.correct_fetch(
+            host, lesson.number, lesson.reward, reward, is_front=self._is_front(row)
+        )
+        if parent != NO_PARENT:
+            self._links["relevant"][parent] += reward - lesson.reward
+
+    def _is_front(self, row: int) -> bool:
+        where = urlsplit(self._store.url(row))
+        return where.path in {"", "/"} and not where.query
 
     def _packed(self) -> bytes:
         head = json.dumps(self._trainer.counts())

@@ -133,6 +133,9 @@ class Policy:
     def revise(self, rows: Rows) -> None:
         """Take note of samples whose features 4 to 6 have changed."""
 
+    def relearn(self, lessons: Mapping[int, tuple[float, float]]) -> None:
+        """Learn what fetched pages say by the topic of now: rewards and targets, by row."""
+
     def learn(self) -> float | None:
         """Take the gradient step that is due and return its loss, or None without a step."""
         return None

@@ -104,6 +104,11 @@ class TresPolicy(Policy):
         self._last = None
         self._rate(rows)
 
+    def relearn(self, lessons: Mapping[int, tuple[float, float]]) -> None:
+        """Correct the lessons of the link model; the replay keeps the rewards of then."""
+        if self._links is not None:
+            self._links.relearn(lessons)
+
     def learn(self) -> float | None:
         """Take the gradient step of the Double DQN if one is due."""
         return self._learner.learn()

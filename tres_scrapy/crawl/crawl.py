@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -155,6 +155,11 @@ class Crawl:
         self.store.revise(rows, actions[waits])
         self.policy.revise(rows)
 
+    def relearn(self, again: Mapping[bytes, float]) -> None:
+        """Correct the lessons of earlier pages by their P(relevant) now, by sketch."""
+        if earlier := self.revision.recognised(again):
+            self.policy.relearn({row: self.verdicts.lesson_of(p) for row, p in earlier.items()})
+
     def count(self, name: str, change: int = 1) -> None:
         """Add to a count of the crawl, which is a stat and is kept in JOBDIR."""
         self.counts[name] += change
@@ -238,6 +243,7 @@ class Crawl:
         `waiting` are the samples that were described again with it.
         """
         self.revision.note(judged.model, described=judged.described is not None)
+        self.relearn(judged.again)
         if judged.described is not None:
             self.revise(waiting, judged.described)
         self.store.names.learn(judged.names)  # of any page: each text is sent once
@@ -274,6 +280,8 @@ class Crawl:
         is_trusted = self.trusted_seeds and self.store.is_seed(row)
         reward = float(judged.earns or is_trusted)
         experience = self._observe(decision, reward, self.verdicts.grade_of(judged))
+        if judged.model and not is_trusted:
+            self.revision.recognise(row, judged.mark)
         self._count(row, relevant)
         self.store.finish(row, self.store.path_after(row, reward))
         outlinks = self._add(row, links)

@@ -13,12 +13,14 @@
 
 In the paper every seed earns 1. It does not cover copies, noindex and failures.
 
-A topic that learns describes waiting links again with the pages that it judges: `Revision`.
+A topic that learns describes waiting links again with the pages that it judges, and says what it
+thinks of earlier pages now: `Revision`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -27,7 +29,7 @@ from tres_scrapy.crawl.failure import BAD_DOCUMENT, SOFT_404, Failure
 from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.page.copies import NOTHING, Duplicates, Known, Memory
+from tres_scrapy.page.copies import NOTHING, SKETCH, Duplicates, Known, Memory
 from tres_scrapy.topic.pack import OWN_THRESHOLD, Judged
 
 FAILURE_REWARD: Final = 0.0
@@ -76,14 +78,21 @@ class Verdicts:
         Where hardly a page is relevant, pages that come near are the only sign of where they are.
         The square root keeps them apart: of odds 100 times too low, 0.1 is left.
         """
-        if judged.is_out or judged.known.is_echo:
-            return 0.0
-        odds, needed = (p / max(1 - p, SUREST) for p in (judged.probability, self._threshold))
-        return math.sqrt(odds / (odds + needed)) if odds else 0.0
+        is_worthless = judged.is_out or judged.known.is_echo
+        return 0.0 if is_worthless else self._nearness(judged.probability)
+
+    def lesson_of(self, probability: float) -> tuple[float, float]:
+        """Return the reward and the target of a page with P(relevant) that may earn a reward."""
+        reward = float(probability >= self._threshold)
+        return reward, max(reward, self._nearness(probability))
 
     def is_unsupported(self, language: str) -> bool:
         """Return whether the pack was not trained for a language: its verdict is unreliable."""
         return bool(self._language) and language not in {self._language, ""}
+
+    def _nearness(self, probability: float) -> float:
+        odds, needed = (p / max(1 - p, SUREST) for p in (probability, self._threshold))
+        return math.sqrt(odds / (odds + needed)) if odds else 0.0
 
     def compare(self, mark: bytes, site: int) -> tuple[bool, Known]:
         """Compare a page with those before, and remember it.
@@ -104,7 +113,8 @@ class Revision:
 
     A topic that learns changes some fifty times in 20,000 pages, so the work is bounded. `model`
     names the model that judged the last page, "" if the topic does not learn; `described` the one
-    that described waiting samples last. A resumed crawl takes them again if that had not ended.
+    that described waiting samples last. A resumed crawl takes them again if that had not ended, and
+    asks what the model says of its earlier pages.
     """
 
     def __init__(self, store: SampleStore) -> None:
@@ -112,6 +122,8 @@ class Revision:
         self.model = ""
         self.described = ""
         self._taken = ""  # the model for which samples were taken last
+        self._asked = ""  # the model that was asked about earlier pages last
+        self._rows: dict[bytes, int] = {}  # of pages that the topic has judged, by sketch
 
     def take(self) -> Rows:
         """Return the samples to describe again now [n], oldest first: none without a change."""
@@ -123,13 +135,26 @@ class Revision:
         best = np.argsort(-self._store["probability"].take(rows), kind="stable")[:DESCRIBED_SAMPLES]
         return np.sort(rows[best])
 
+    def asks(self) -> bool:
+        """Return whether to ask what the model says of earlier pages: once, after a change."""
+        before, self._asked = self._asked, self.model
+        return before != self.model
+
     def give_back(self) -> None:
-        """Describe the samples taken last with another page: theirs was not judged."""
-        self._taken = ""
+        """Describe the samples taken last with another page, and ask again: theirs has failed."""
+        self._taken = self._asked = ""
 
     def restore(self, described: str, model: str) -> None:
         """Continue an interrupted crawl."""
         self.described, self._taken, self.model = described, described, model
+
+    def recognise(self, row: int, mark: bytes) -> None:
+        """Remember a page by its fingerprint: the topic may think otherwise of it later."""
+        self._rows.setdefault(mark[:SKETCH], row)
+
+    def recognised(self, again: Mapping[bytes, float]) -> dict[int, float]:
+        """Return P(relevant) of pages by row, given that of sketches."""
+        return {self._rows[each]: p for each, p in again.items() if each in self._rows}
 
     def note(self, model: str, *, described: bool) -> None:
         """Note the model that judged a page, and whether it has described the samples taken."""

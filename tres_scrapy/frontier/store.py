@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from enum import IntEnum
 from itertools import islice
 
@@ -147,6 +147,14 @@ class SampleStore(Table):
         x[:, feature.NEIGHBOURHOOD] = self.ledger.features(self["domain"].take(rows))
         x[:, feature.LINK] = self["probability"].take(rows)
         return x
+
+    def correct_parents(self, rewards: Mapping[int, float]) -> None:
+        """Set the rewards of fetched samples, by row, in the features of links that wait."""
+        if rewards:
+            rows = self.pending_rows()
+            rows = rows[np.isin(self["parent"].take(rows), list(rewards))]
+            parents = self["parent"].take(rows).tolist()
+            self["static"][rows, feature.PARENT_REWARD] = [rewards[row] for row in parents]
 
     def revise(self, rows: Rows, actions: NDArray[np.float32]) -> None:
         """Set features 4 to 6 of rows [n] again, from `actions` [n, 3]; of a row the last count."""

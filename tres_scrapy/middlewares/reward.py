@@ -161,9 +161,9 @@ class RewardMiddleware:
         Return None if the judging process is lost, or if the crawl ends: leased rows stay leased.
         """
         session, crawl, store = self._session, self._session.crawl, self._session.crawl.store
-        waiting = crawl.revision.take()
+        waiting, again = crawl.revision.take(), crawl.revision.asks()
         links = tuple((store.url(each), store.anchors[each]) for each in waiting.tolist())
-        source = source._replace(is_seed=store.is_seed(row), waiting=links)
+        source = source._replace(is_seed=store.is_seed(row), waiting=links, again=again)
         try:
             verdict = asyncio.wrap_future(session.judge.submit(source))
             judged = await before_end(self._ends, verdict)
@@ -173,7 +173,7 @@ class RewardMiddleware:
             session.lose_judge(error)
             return None
         except Exception as error:
-            if links:
+            if links or again:
                 crawl.revision.give_back()
             logger.error("Could not judge %s: %s: %s", source.url, type(error).__name__, error)
             if not isinstance(error, PageError) or error.page is None:

@@ -89,6 +89,9 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
         store.closure.refuse(forgotten.covers)
     restore_given_up(store, np.frombuffer(_joined(state, GIVEN_UP), np.int64))
     _restore_revisions(crawl, state)
+    for row, mark in marks(journal) if crawl.revision.model else ():
+        if not (crawl.trusted_seeds and store.is_seed(row)):
+            crawl.revision.recognise(row, mark)
     restore_links(store, linked)
     del linked
     if own is not None:

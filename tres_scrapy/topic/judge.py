@@ -37,7 +37,7 @@ class Source(NamedTuple):
 
     `language` is its header Content-Language, "" without one. `crawler` is the name by which the
     page may address us. `is_seed` marks the page of a seed. `waiting` holds URLs and anchor texts
-    of links that a topic which learns describes again.
+    of links that a topic which learns describes again; `again` asks it for earlier pages too.
     """
 
     body: bytes
@@ -49,6 +49,7 @@ class Source(NamedTuple):
     is_sitemap: bool = False  # or a feed
     waiting: tuple[tuple[str, str], ...] = ()
     language: str = ""
+    again: bool = False
 
 
 class _Reading(NamedTuple):

@@ -14,7 +14,7 @@ from tres_scrapy.topic.corrected_pack import odds_of
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack import Judged, Pack
+from tres_scrapy.topic.pack import NOTHING_AGAIN, Judged, Pack
 from tres_scrapy.topic.topic_folder import TopicFolder
 from tres_scrapy.topic.topic_learner import TopicLearner, begin_topic, keywords_of
 from tres_scrapy.url.message import TresError, plainly
@@ -120,7 +120,11 @@ class LearningJudge:
             if each.page.may_be_kept and not (each.is_missing or each.wall or each.is_broken):
                 learner.keep(each.page, each.mark, is_seed=source.is_seed, prior=self._prior(each))
         judged = [
-            each._replace(model=learner.model, described=_features(learner.pack, source.waiting))
+            each._replace(
+                model=learner.model,
+                described=_features(learner.pack, source.waiting),
+                again=learner.again() if source.again else NOTHING_AGAIN,
+            )
             for source, each in zip(sources, judged, strict=True)
         ]
         for place, source in enumerate(sources):

@@ -139,6 +139,11 @@ class TopicLearner:
         pages = [page for _, page in self._kept.values()]
         return questions(self._fit.judge, pages, self.known_answers, most)
 
+    def again(self) -> dict[bytes, float]:
+        """Return P(relevant) of the pages that are kept, by the sketch of each."""
+        found = self._fit.judge(page for _, page in self._kept.values())
+        return dict(zip(map(bytes.fromhex, self._kept), found.tolist(), strict=True))
+
     @property
     def _fit(self) -> TopicFit:
         """The model of now."""
