@@ -78,11 +78,15 @@ def test_earlier_pages_are_judged_by_the_model_of_now(tmp_path):
     before = first.again()
     learn(first, *range(10, 30))
     after = first.again()
+    killed = learner(tmp_path).again()
+    assert {mark: killed[mark] for mark in after} == pytest.approx(after, abs=1e-5)
     marks = [fingerprint(page(number))[:SKETCH] for number in range(30)]
-    assert list(after) == marks
+    assert list(after) == marks[: len(after)]
+    assert len(after) > 20
     assert [after[mark] for mark in marks[:10]] != [before[mark] for mark in marks[:10]]
     own = Pack.load(tmp_path / "pack").judge([page(number) for number in range(30)])
-    assert list(after.values()) == pytest.approx([each.probability for each in own], abs=1e-5)
+    own = [each.probability for each in own[: len(after)]]
+    assert list(after.values()) == pytest.approx(own, abs=1e-5)
     task = LearningTask(tmp_path, ReadingLimits(), folder=tmp_path, name="soup", keywords=("soup",))
     judge = task.load()
     source = Source(page(1).text.encode(), "http://x.test/")

@@ -35,6 +35,7 @@ from tres_scrapy.frontier.tree import Rule, TreeFrontier
 SHORTLIST = 1_000  # links with the highest P(relevant) that are rated with the drawn ones
 TOP_READ = 30  # of all these, whose codes are read again
 RATING_PERIOD = 10  # experiences between two turns in which other samples are rated again
+HASTE = 20  # experiences with such a turn each, after the topic has changed
 MAX_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
 
 
@@ -54,6 +55,7 @@ class TresPolicy(Policy):
         self._learner = self._make_learner(setup)
         self._links = self._make_links(setup)
         self._best = Shortlist(store, SHORTLIST)
+        self._haste = 0  # experiences in which many samples are rated again
         self.waits = False
         self._last: tuple[Ranking, int] | None = None  # with the row that was chosen of it
 
@@ -80,7 +82,8 @@ class TresPolicy(Policy):
         self._learner.steps += 1
         if self._links is not None:
             self._links.observe(experience)
-            if self._learner.steps % RATING_PERIOD == 0:
+            self._haste -= self._haste > 0
+            if self._haste or self._learner.steps % RATING_PERIOD == 0:
                 count = RATING_PERIOD * self._links.options.rescored
                 self._best.offer(self._links.rate_again(count))
         self.tree.add_experience(experience.x, experience.reward)
@@ -108,6 +111,7 @@ class TresPolicy(Policy):
         """Correct the lessons of the link model; the replay keeps the rewards of then."""
         if self._links is not None:
             self._links.relearn(lessons)
+            self._haste = HASTE
 
     def learn(self) -> float | None:
         """Take the gradient step of the Double DQN if one is due."""

@@ -86,7 +86,8 @@ class TopicFit(NamedTuple):
 
     `few` says whether hardly a page fits the keywords. `pulls` holds, by URL of an answered page,
     what the answer adds to the log odds of a page with exactly its words. `prior_weight` is how
-    much the log odds by a trained pack count, 0 without one.
+    much the log odds by a trained pack count, 0 without one. `found` is P(relevant) of the pages
+    that were learned [n], if it was computed.
     """
 
     model: BagOfWords
@@ -97,6 +98,7 @@ class TopicFit(NamedTuple):
     threshold: Threshold = Threshold()
     pulls: Mapping[str, float] = MappingProxyType({})
     prior_weight: float = 0.0
+    found: Numbers | None = None
 
     @classmethod
     def of(cls, pack: Pack) -> Self:
@@ -214,15 +216,17 @@ class KeywordTopic:
         guess = expected_place(scores, _expected(before), None if has_yes else sigmoid(before))
         found = find_threshold(scores, guess, scores[rows], labels)
         line = Calibration(found.slope, found.slope * (lesson.intercept - found.place))
+        weights, prior_weight = lesson.weights + trust * first, trust * has_prior
         return TopicFit(
-            _made(words, rarity, lesson.weights + trust * first),
+            _made(words, rarity, weights),
             line,
             pages=len(pages),
             answers=len(told),
             few=float(sigmoid(before).sum()) < BEST_PAGES and not (has_prior or has_yes),
             threshold=found,
             pulls={pages[row].url: found.slope * pull for row, pull in lesson.pulls.items()},
-            prior_weight=trust * has_prior,
+            prior_weight=prior_weight,
+            found=line.probabilities(texts.times(weights) + prior_weight * _priors(pages)),
         )
 
     def _vocabulary(
