@@ -59,15 +59,21 @@ class Run(NamedTuple):
 
 
 class GrowingPack:
-    """A pack of a topic that learns from each page it judges, and asks the web for answers."""
+    """A pack of a topic that learns from each page it judges, and asks the web for answers.
+
+    With `relearns` it tells the crawl what it says of earlier pages now.
+    """
 
     threshold = THRESHOLD
 
-    def __init__(self, learner: TopicLearner, web: Web, answers: int) -> None:
+    def __init__(
+        self, learner: TopicLearner, web: Web, answers: int, *, relearns: bool = True
+    ) -> None:
         self.crawl: Crawl | None = None  # that it judges pages for
         self._learner = learner
         self._web = web
         self._answers = answers
+        self._relearns = relearns
         self._pages = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -92,7 +98,7 @@ class GrowingPack:
     def _describe(self) -> None:
         """Describe waiting links again if the model has changed, as the crawl's process does."""
         if self.crawl is not None:
-            if self.crawl.revision.asks():
+            if self._relearns and self.crawl.revision.asks():
                 self.crawl.relearn(self._learner.again())
             rows, store = self.crawl.revision.take(), self.crawl.store
             links = [(store.url(row), store.anchors[row]) for row in rows.tolist()]
