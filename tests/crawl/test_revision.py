@@ -66,7 +66,7 @@ def test_policy_learns_what_the_topic_says_now(crawl, monkeypatch):
     for mark in marks[:2]:
         row = crawl.next().row
         crawl.book(row, judged(0.0, mark=mark + b"words", model="first"))
-    again = {marks[0]: 0.9, marks[1]: 0.1, marks[2]: 0.9}
+    again = dict(zip((mark.hex() for mark in marks), (0.9, 0.1, 0.9), strict=True))
     crawl.decide(crawl.next().row, judged(1.0, model="second")._replace(again=again))
     ((first, second),) = (lessons.items() for lessons in told)
     assert first[1] == (1.0, 1.0)

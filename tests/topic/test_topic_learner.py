@@ -80,7 +80,7 @@ def test_earlier_pages_are_judged_by_the_model_of_now(tmp_path):
     after = first.again()
     killed = learner(tmp_path).again()
     assert {mark: killed[mark] for mark in after} == pytest.approx(after, abs=1e-5)
-    marks = [fingerprint(page(number))[:SKETCH] for number in range(30)]
+    marks = [fingerprint(page(number))[:SKETCH].hex() for number in range(30)]
     assert list(after) == marks[: len(after)]
     assert len(after) > 20
     assert [after[mark] for mark in marks[:10]] != [before[mark] for mark in marks[:10]]

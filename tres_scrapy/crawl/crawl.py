@@ -155,7 +155,7 @@ class Crawl:
         self.store.revise(rows, actions[waits])
         self.policy.revise(rows)
 
-    def relearn(self, again: Mapping[bytes, float]) -> None:
+    def relearn(self, again: Mapping[str, float]) -> None:
         """Correct the lessons of earlier pages by their P(relevant) now, by sketch."""
         if earlier := self.revision.recognised(again):
             self.policy.relearn({row: self.verdicts.lesson_of(p) for row, p in earlier.items()})

@@ -123,7 +123,7 @@ class Revision:
         self.described = ""
         self._taken = ""  # the model for which samples were taken last
         self._asked = ""  # the model that was asked about earlier pages last
-        self._rows: dict[bytes, int] = {}  # of pages that the topic has judged, by sketch
+        self._rows: dict[str, int] = {}  # of pages that the topic has judged, by sketch
 
     def take(self) -> Rows:
         """Return the samples to describe again now [n], oldest first: none without a change."""
@@ -150,9 +150,9 @@ class Revision:
 
     def recognise(self, row: int, mark: bytes) -> None:
         """Remember a page by its fingerprint: the topic may think otherwise of it later."""
-        self._rows.setdefault(mark[:SKETCH], row)
+        self._rows.setdefault(mark[:SKETCH].hex(), row)
 
-    def recognised(self, again: Mapping[bytes, float]) -> dict[int, float]:
+    def recognised(self, again: Mapping[str, float]) -> dict[int, float]:
         """Return P(relevant) of pages by row, given that of sketches."""
         return {self._rows[each]: p for each, p in again.items() if each in self._rows}
 

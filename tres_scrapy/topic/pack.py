@@ -42,7 +42,7 @@ MAX_URLS_KEPT: Final = 20_000  # that were searched for keywords
 MOVED_THRESHOLD: Final = 0.5  # of each of several topics, once its probabilities are moved
 
 NO_SCORES: Final[Mapping[str, float]] = {}
-NOTHING_AGAIN: Final[Mapping[bytes, float]] = {}
+NOTHING_AGAIN: Final[Mapping[str, float]] = {}
 NOTHING_SAID: Final = silent(0)
 AnchorFacts = tuple[bool, float]  # has a keyword, P(relevant)
 OWN_THRESHOLD: Final = 0.5  # P(relevant) from which a page is relevant
@@ -59,7 +59,7 @@ class Judged(NamedTuple):
     texts that are new in it. `content` holds further fields of a page that may be relevant. `notes`
     are lines of the topic for the log. `model` names the model that judged it, "" unless the topic
     learns; `described` [n, 3] are features 4 to 6 of the source's `waiting` links, if any. `again`
-    has P(relevant) of earlier pages if it asked: by the sketch that their `mark` begins with.
+    has P(relevant) of earlier pages if it asked: by the start of their `mark`, a sketch, in hex.
 
     The rest is from the crawl. The verdict: whether P(relevant) is at the threshold, whether it is
     a copy of an earlier page, or in a language that is not wanted.
@@ -83,7 +83,7 @@ class Judged(NamedTuple):
     notes: tuple[str, ...] = ()
     model: str = ""
     described: NDArray[np.float32] | None = None
-    again: Mapping[bytes, float] = NOTHING_AGAIN
+    again: Mapping[str, float] = NOTHING_AGAIN
     on_topic: bool = False
     is_copy: bool = False
     is_foreign: bool = False

@@ -8,7 +8,7 @@ continues with the same model and the same pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -133,18 +133,18 @@ class TopicLearner:
         self._strange = set[str]()  # URLs of answers that were said to be of no page
         self._warned = False  # whether hardly any page is relevant, which was said
         self._stamps: list[int | None] = [None for _ in self._files]
-        self._again: dict[bytes, float] | None = None  # None until it is asked for, or learned
+        self._again: dict[str, float] | None = None  # None until it is asked for, or learned
 
     def questions(self, most: int) -> list[Question]:
         """Return the pages whose answers help most."""
         pages = [page for _, page in self._kept.values()]
         return questions(self._fit.judge, pages, self.known_answers, most)
 
-    def again(self) -> dict[bytes, float]:
+    def again(self) -> dict[str, float]:
         """Return P(relevant) of earlier pages by the model of now, by the sketch of each."""
         if self._again is None:
             found = self._fit.judge(page for _, page in self._kept.values())
-            self._again = _by_sketch(self._kept, found)
+            self._again = dict(zip(self._kept, found.tolist(), strict=True))
         return self._again
 
     @property
@@ -198,7 +198,8 @@ class TopicLearner:
         marks = sorted(self._kept, key=lambda mark: self._kept[mark][0])
         pages = [self._kept[mark][1] for mark in marks]
         fit = self._topic.fit(pages, answers)
-        self._again = None if fit.found is None else _by_sketch(marks, fit.found)
+        found = fit.found
+        self._again = None if found is None else dict(zip(marks, found.tolist(), strict=True))
         self._warn(fit)
         self._next = int(self._seen * GROWTH) + 10
         changed, self.known_answers = answers != self.known_answers, answers
@@ -295,10 +296,6 @@ class TopicLearner:
             self._notes.append(str(error))
             return self.known_answers
         return answers
-
-
-def _by_sketch(marks: Iterable[str], found: Iterable[float]) -> dict[bytes, float]:
-    return dict(zip(map(bytes.fromhex, marks), map(float, found), strict=True))
 
 
 def _check_file(file: Path | None, used: Mapping[str, bool], found: Mapping[str, bool]) -> None:
