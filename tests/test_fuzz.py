@@ -97,6 +97,7 @@ def test_guided_inputs_have_no_finding():
     assert "of_tdm_file, kept for new code: " in run.stdout
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.usefixtures("fuzz")
 def test_no_target_has_a_finding():

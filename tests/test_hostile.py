@@ -105,6 +105,7 @@ def test_honest_page_is_harvested(whole, name):
     assert TRAPS[name].dish in whole.harvested("test")
 
 
+@pytest.mark.long
 def test_traps_take_little_memory(whole, honest):
     assert honest.status == 0, honest.log
     assert len(honest.items) == len(TRAPS) + 1

@@ -156,6 +156,7 @@ def test_sdist_has_what_the_tests_need(sources):
     assert re.search(r"\b\d{3,} passed", done.stdout)
 
 
+@pytest.mark.long
 def test_wheel_crawls_in_an_empty_folder(run, programs, tmp_path):
     """A first crawl with its live page and its report."""
     crawl = "tres crawl food --web synthetic --pages 60 --dashboard 1 --output food.jsonl"

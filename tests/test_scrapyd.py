@@ -18,7 +18,7 @@ import pytest
 from conftest import PROJECT, stats_of
 from live import browser_page
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 pytest.importorskip("scrapyd", reason="scrapyd is not installed: pip install '.[scrapyd]'")
 pytest.importorskip("scrapyd_client", reason="scrapyd-client is not installed")
@@ -217,7 +217,6 @@ def test_live_page_is_served_with_its_files(crawling):
     assert min(size for _, _, size in found.values()) > 100
 
 
-@pytest.mark.long
 def test_live_page_shows_the_crawl(crawling, page):
     assert page.goto(live_url(crawling), wait_until="commit").status == 200
     page.locator("#status", has_text="running").wait_for()
@@ -238,7 +237,6 @@ def test_cancelled_job_is_whole(cancelled):
     assert f"'item_scraped_count': {len(items)}" in log
 
 
-@pytest.mark.long
 def test_same_job_is_resumed(resumed, cancelled):
     log, kept = cancelled
     assert f"Resuming after {stats_of(log)['tres/pages']} pages" in resumed.log(LONG)

@@ -63,6 +63,7 @@ def follow(*hrefs):
     return "".join(f'<a class="follow" href="{href}">bread</a> ' for href in hrefs)
 
 
+@pytest.mark.long
 def test_frontier_leads_a_foreign_spider(scrapy, tmp_path, pages):
     project(tmp_path)
     pages.add("http://a.test/", '<a class="follow" href="/2">bread</a> <a href="/3">no</a>')

@@ -76,6 +76,7 @@ def test_replies_become_answers(run, capsys, monkeypatch):
     assert not any(url in call(capsys, "answer", run)[1] for url in answers)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_program_answers_for_a_finished_crawl(run, capsys, monkeypatch, loaded_python):
     function = "def judge(pages):\n    return [('soup' in page.text, 'a word') for page in pages]\n"

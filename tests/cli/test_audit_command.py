@@ -105,6 +105,7 @@ def test_answers_are_learned_only_if_asked(recorded, run, capsys):
     assert "The output has changed since its audit" in err
 
 
+@pytest.mark.long
 def test_report_cites_no_audit_of_an_earlier_output(recorded, run, capsys):
     with Record(recorded) as read:
         urls = [page.url for page in read.pages(0.0)]

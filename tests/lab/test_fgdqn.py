@@ -34,6 +34,7 @@ def bias_gradient():
     return agent.network[-1].bias.grad, torch.stack(own), torch.stack(next_)
 
 
+@pytest.mark.long
 def test_gradient_is_that_of_equation_9():
     """mean of delta (gamma grad max Q(Z') - grad Q(Z, U)): both terms, and descent, not ascent."""
     gradient, own, following = bias_gradient()

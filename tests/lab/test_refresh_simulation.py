@@ -71,6 +71,7 @@ def test_uniform_earns_what_theory_says():
     assert reward == pytest.approx(theory, abs=0.03)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_paper_order_is_reproduced():
     """Uniform < TS < SO; but TS scaled by importance finds more changes than SO, and SO keeps more

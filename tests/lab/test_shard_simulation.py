@@ -60,6 +60,7 @@ def test_crawl_in_shards_has_exactly_t_pages(world, shards):
     assert (result.traffic.batches > 0) == (result.traffic.weight_bytes > 0) == (shards > 1)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_same_seed_gives_the_same_crawl(world):
     first, second = (ShardSimulation(world, config_of(), 3).run() for _ in range(2))
@@ -92,6 +93,7 @@ def link_to(number):
     return f"{url_of(number + 7)}-moved" if number % 9 == 5 else url_of(number)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("shards", [1, 2, 5])
 def test_shards_fetch_all_of_a_small_web_and_end(small_web, shards):

@@ -26,6 +26,7 @@ async def call(session, tool, **given):
     return result.isError, result.content[0].text
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_agent_drives_a_crawl(tmp_path):
     async def work(session):

@@ -156,6 +156,7 @@ def test_killed_refresh_loses_nothing(pages, scrapy, collection, tmp_path):
     assert len(pages.fetched()) <= 60
 
 
+@pytest.mark.long
 def test_changing_web_without_a_network(scrapy, tmp_path, monkeypatch):
     changing = pytest.importorskip("webs.changing")
     path = tmp_path / "pages.jsonl"

@@ -201,6 +201,7 @@ def test_only_web_urls_are_links(url, link):
     assert web_link(url) == link
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_browser_draws_only_figures(path, hostile, tmp_path):
     chromium = shutil.which("chromium") or shutil.which("google-chrome")

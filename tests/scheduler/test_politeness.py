@@ -75,6 +75,7 @@ def test_delay_holds_and_engine_wakes(scrapy, tmp_path, pages):
     assert min(min(gap) for gap in gaps.values()) > 0.5 * DELAY
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", ["", '"-s", "AUTOTHROTTLE_ENABLED=1"'])
 def test_robots_crawl_delay_is_obeyed(scrapy, tmp_path, pages, settings):
     pages.add("http://b.test/robots.txt", "User-agent: *\nCrawl-delay: 2")

@@ -27,6 +27,7 @@ def counted(process):
     return [float(figure) for figure in re.search(pattern, process.stderr).groups()]
 
 
+@pytest.mark.long
 def test_embedded_web_fills_jsonl(crawl, tmp_path):
     log = tmp_path / "web.jsonl"
     process, items = crawl(
@@ -47,6 +48,7 @@ def test_embedded_web_fills_jsonl(crawl, tmp_path):
         assert item["status"] == 200
 
 
+@pytest.mark.long
 def test_own_judge_decides(crawl):
     judge = ("-a", "judge=examples.recipe_rule:recipe")
     process, items = crawl("-a", "pages=40", "-a", "web=synthetic", *judge)
@@ -80,6 +82,7 @@ def test_failing_judge_is_not_blamed_on_the_seed(crawl, tmp_path, monkeypatch):
     assert "check the seed" not in process.stderr
 
 
+@pytest.mark.long
 def test_same_seed_same_urls(crawl, tmp_path):
     orders = []
     for run in range(2):

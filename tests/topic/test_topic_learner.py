@@ -175,6 +175,7 @@ def test_answers_about_pages_never_fetched_are_said(tmp_path):
     assert not any("not fetched yet" in note for note in mine.take_notes())
 
 
+@pytest.mark.long
 def test_yes_and_no_for_a_page_is_said(tmp_path):
     mine = learner(tmp_path)
     learn(mine, *range(12))
@@ -192,6 +193,7 @@ def test_seed_without_text_is_said(tmp_path):
     )
 
 
+@pytest.mark.long
 def test_kept_pages_are_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(topic_learner, "MAX_PAGES", 10)
     mine = learner(tmp_path)
@@ -202,6 +204,7 @@ def test_kept_pages_are_bounded(tmp_path, monkeypatch):
     assert Counter(kept)["http://h0.test/"] == Counter(kept)["http://h3.test/"] == 1
 
 
+@pytest.mark.long
 def test_start_without_relevant_pages_is_said_once(tmp_path):
     mine = learner(tmp_path)
     learn(mine, *range(1, 80, 2))
@@ -212,6 +215,7 @@ def test_start_without_relevant_pages_is_said_once(tmp_path):
     assert "fits the keywords" not in " ".join(mine.take_notes())
 
 
+@pytest.mark.long
 def test_edited_keywords_count_at_once(tmp_path):
     learn(learner(tmp_path), *range(12))
     others = KeywordSet.parse(["football", "goal", "league"])

@@ -43,6 +43,7 @@ def examples(count: int = 60) -> list[Example]:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_model_learns_the_topic(vectors: WordVectors, kind: str) -> None:
     model, history = fit_bilstm(kind, examples(240), examples(60), vectors, seed=0, epochs=3)

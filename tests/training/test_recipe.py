@@ -96,6 +96,7 @@ def test_keywords_have_their_counts(models: Path) -> None:
     assert found.facts["keywords"]["per_irrelevant"] == 0
 
 
+@pytest.mark.long
 def test_same_seed_same_pack(models: Path) -> None:
     """Bit for bit, whatever torch's own seed and number of threads."""
     vectors = models / "vectors" / "small.npz"

@@ -119,6 +119,7 @@ def test_page_vanishes_and_comes_back():
     assert 0 < np.isfinite(changes.vanishes).mean() < 0.12
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_errors_are_temporary():
     web, _ = web_at()

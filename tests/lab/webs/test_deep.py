@@ -35,6 +35,7 @@ def records_on(answer):
     return [int(number) for number in re.findall(r'"/record/(\d+)-', text_of(answer))]
 
 
+@pytest.mark.long
 def test_title_words_find_records(web, often):
     titles = [title.lower().split() for title in web.holding("library.test").titles]
     assert len(titles) == RECORDS
@@ -107,6 +108,7 @@ def test_each_site_declares_its_search(web):
     assert "Disallow: /find" not in text_of(web.answer(f"{LIBRARY}/robots.txt"))
 
 
+@pytest.mark.long
 def test_one_site_answers_posted_forms_only(web):
     word = web.holding("registry.test").titles[0].split()[0]
     assert isinstance(web, FormWeb)
@@ -152,6 +154,7 @@ def test_log_names_query_and_records(web, often):
     assert second["record"] == 3
 
 
+@pytest.mark.long
 def test_record_on_any_of_several_topics_counts(web):
     both = DeepWeb("food+sports").holding("library.test")
     one = web.holding("library.test")

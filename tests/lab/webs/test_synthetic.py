@@ -179,6 +179,7 @@ def label(web: SyntheticWeb, url: str) -> bool:
     return answer.kind == "page" and answer.relevant
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("topic", ["food", "sports", "hardware"])
 def test_labels_equal_linked_pages(topic: str) -> None:
