@@ -7,7 +7,7 @@ from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.feature import FEATURES, LINK, PARENT_REWARD
+from tres_scrapy.frontier.feature import FEATURES, LINK, STATE
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import CueGroup, RaggedArray, coded
@@ -208,13 +208,28 @@ def test_topic_of_now_corrects_what_was_learned():
         fetch(store, learner, int(rows[0]), first, grade=0.5)
         links = add(store, int(rows[0]), 2)
         fetch(store, learner, int(rows[1]), 0.0)  # a copy of the same page: it earns nothing
-        learner.relearn({int(rows[0]): (then, 1.0), int(rows[1]): (1.0, 1.0), 99: (1.0, 1.0)})
+        said = {int(rows[0]): (then, 1.0), int(rows[1]): (1.0, 1.0), 99: (1.0, 1.0)}
+        assert learner.relearn(said) == (first != then)
+        assert not learner.relearn(said)
         assert [target for _, target in learner._trainer.kept] == [1.0, 1.0, 0.0]
-        assert store.features(links)[:, PARENT_REWARD].tolist() == [1.0, 1.0]
+        states = store.features(np.append(links, add(store, int(rows[0]), 1)))[:, STATE]
+        assert states[:, 0].tolist() == [1.0, 1.0, 1.0]
         hosts = store["host"].take(rows)
-        learned.append((learner._siblings(rows), learner._hosts.logits(hosts)))
+        learned.append((learner._siblings(rows), learner._hosts.logits(hosts), states))
     for found, expected in zip(*learned, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_distrusted_lesson_keeps_its_share_when_it_is_learned_again(monkeypatch):
+    store = SampleStore(DomainLedger())
+    learner = learner_over(store, replays=0)
+    (row,) = add(store, NO_PARENT, 1).tolist()
+    fetch(store, learner, row, 0.0, grade=0.1)
+    monkeypatch.setattr(learner._trainer, "_earned", lambda rows: np.full(len(rows), 0.25))
+    fitted = []
+    monkeypatch.setattr(learner.model, "fit", lambda link, target: fitted.append(target))
+    learner.relearn({row: (1.0, 0.8)})
+    assert fitted == [0.2]
 
 
 def test_lesson_that_changed_is_learned_again():

@@ -199,3 +199,18 @@ def test_new_domains_promise_more():
     store.ledger.book_page(store["domain"][0], 0.0)
     store.ledger.count_lease(store["domain"][1])
     assert learner.rate(store.features(rows)).tolist() == [0.5, 0.5, 0.625]
+
+
+def test_many_links_are_rated_again_after_a_change_of_the_topic(monkeypatch):
+    monkeypatch.setattr(tres, "RATING_PERIOD", 10_000)
+    crawl, _ = crawl_small_web(pages=12, link_model=True)
+    policy, turns = crawl.policy, []
+    monkeypatch.setattr(
+        policy.link_learner, "rate_again", lambda count: turns.append(count) or np.zeros(0, int)
+    )
+    for lesson, expected in ((1.0, 0), (0.0, tres.HASTE)):  # the seed was relevant
+        policy.relearn({0: (lesson, lesson)})
+        crawl.limit += tres.HASTE + 5
+        while (decision := crawl.next()) is not None:
+            crawl.book(decision.row, judged(0.0))
+        assert len(turns) == expected

@@ -62,14 +62,23 @@ def test_earlier_pages_are_asked_about_once(crawl):
 def test_policy_learns_what_the_topic_says_now(crawl, monkeypatch):
     told = []
     monkeypatch.setattr(crawl.policy, "relearn", told.append)
-    marks = [bytes([number]) * SKETCH for number in range(3)]
+    marks = [bytes([number]) * SKETCH for number in (1, 2, 3)]
     for mark in marks[:2]:
         row = crawl.next().row
-        crawl.book(row, judged(0.0, mark=mark + b"words", model="first"))
+        crawl.book(row, judged(0.0, mark=mark + b"words"))
     again = dict(zip((mark.hex() for mark in marks), (0.9, 0.1, 0.9), strict=True))
     crawl.decide(crawl.next().row, judged(1.0, model="second")._replace(again=again))
-    ((first, second),) = (lessons.items() for lessons in told)
+    ((first, second),) = (lessons.items() for lessons in told)  # the first had no model
     assert first[1] == (1.0, 1.0)
     assert second[1][0] == 0.0 < second[1][1] < 0.5
     crawl.decide(crawl.next().row, judged(1.0, model="second"))
     assert len(told) == 1
+
+
+def test_trusted_seed_keeps_its_reward(monkeypatch):
+    crawl, told = crawl_of(A, trusted_seeds=True), []
+    monkeypatch.setattr(crawl.policy, "relearn", told.append)
+    mark = bytes(SKETCH)
+    crawl.book(crawl.next().row, judged(0.0, mark=mark))
+    crawl.relearn({mark.hex(): 0.1})
+    assert told == [{}]

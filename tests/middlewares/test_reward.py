@@ -19,7 +19,7 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import silent
 from tres_scrapy.middlewares.reward import RewardMiddleware
-from tres_scrapy.page.copies import fingerprint
+from tres_scrapy.page.copies import SKETCH, fingerprint
 from tres_scrapy.page.kind import is_soft_404
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic.judge_process import WorkerError
@@ -460,3 +460,31 @@ def test_items_of_an_interrupted_crawl_are_not_sent_when_the_crawl_ends():
         return found
 
     assert asyncio.run(start()) == ["first"]
+
+
+def test_changed_topic_is_asked_about_earlier_pages():
+    judge, sources = Judge(), []
+    mark, told = bytes(SKETCH), []
+    middleware, crawl, response = leased_page(follow_every_link=True, judge=judge)
+    crawl.policy.relearn = told.append
+    crawl.add_seeds(Outlinks([f"http://{name}.test/" for name in "xy"], ["", ""], ACTIONS[:2]))
+    crawl.revision.recognise(0, mark)
+    crawl.revision.note("model", described=False)
+
+    def submit(source):
+        sources.append(source)
+        future = Judge(ValueError("no")).submit(source) if len(sources) == 1 else Future()
+        if not future.done():
+            page = Judge().submit(source).result()
+            again = {mark.hex(): 0.9} if source.again else {}
+            future.set_result(page._replace(model="model", again=again))
+        return future
+
+    judge.submit = submit
+    process(middleware, response, no_output)  # that page cannot be judged
+    for number in (1, 2):
+        row = crawl.next().row
+        request = Request(crawl.store.url(row), meta={LEASE: row})
+        process(middleware, HtmlResponse(request.url, body=b"text", request=request), no_output)
+        assert told == [{0: (1.0, 1.0)}], number
+    assert [source.again for source in sources] == [True, True, False]

@@ -27,7 +27,7 @@ from tres_scrapy.crawl.registry import POLICIES, make_policy
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
-from tres_scrapy.frontier.feature import LINK
+from tres_scrapy.frontier.feature import LINK, STATIC
 from tres_scrapy.frontier.ledger import Availability, DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.links.code import CODES, RaggedArray
@@ -844,3 +844,48 @@ def test_given_up_hosts_survive_resume(tmp_path):
         journal.save(crawl)
         journal.close()
     assert crawl.store.admission.refused["max_rests"] == 2 * 3
+
+
+def test_resumed_crawl_learns_again_what_earlier_pages_say(tmp_path):
+    """As the crawl does that was not killed: lessons, features, siblings and hosts are the same."""
+    random = np.random.default_rng(3)
+    marks = [random.bytes(SKETCH) for _ in range(30)]
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    seed(crawl, range(3))
+    for number in range(30):
+        if (decision := crawl.next()) is None:
+            break
+        journal.lease(crawl, decision)
+        if number % 7 == 3 and crawl.redirect(decision.row, f"http://q{number}.test/"):
+            journal.redirect(crawl, decision.row)
+        mark = marks[number] if number % 6 else marks[max(0, number - 3)]  # some are copies
+        again = {each.hex(): float(random.random()) for each in marks[:number]}
+        page = judged(False, mark=mark, model=f"model-{number // 8}")
+        page = page._replace(probability=float(random.random()))
+        page = crawl.decide(decision.row, page._replace(again=again if number == 20 else {}))
+        urls = [f"http://h{random.integers(9)}.test/{decision.row}/{i}" for i in range(4)]
+        links = Outlinks(urls, [""] * 4, random.random((4, 3), dtype=np.float32))
+        journal.book(crawl, crawl.book(decision.row, page, links))
+    journal.database.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    journal.close()
+    assert resumed.revision.asks()
+    again = {each.hex(): float(random.random()) for each in marks}
+    waiting, learned = crawl.store.pending_rows(), []
+    for each in (crawl, resumed):
+        each.relearn(again)
+        learner = each.policy.link_learner
+        hosts = each.store["host"].take(waiting)
+        learned.append(
+            (
+                each.store.features(waiting)[:, :STATIC],
+                learner._lessons["reward"],
+                learner._siblings(waiting),
+                learner._hosts.logits(hosts),
+                learner._hosts.beliefs(hosts),
+            )
+        )
+    assert len(learned[0][1]) > 5
+    for found, expected in zip(*learned, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-5)

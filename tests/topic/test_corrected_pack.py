@@ -8,6 +8,7 @@ from soup import FOOD
 from test_topic_learner import page
 
 from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.page.copies import SKETCH
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.corrected_pack import CorrectedPack, odds_of
 from tres_scrapy.topic.judge import Source
@@ -62,6 +63,11 @@ def test_answers_correct_pages_and_links_at_once(task):
     assert max(each.probability for each in after[::2]) < load_packs(task.packs).threshold
     trained = load_packs(task.packs).judge([each.page for each in after])
     assert [each.scores["food"] for each in after] == [each.probability for each in trained]
+    asking, *others = sources(*range(8))
+    now = judge([asking._replace(again=True), *others])
+    again = [now[0].again[each.mark[:SKETCH].hex()] for each in now]
+    assert again == pytest.approx([each.probability for each in now], abs=1e-5)
+    assert not now[1].again
     assert after[0].model != before[0].model
     assert after[0].described[0, 2] < before[0].described[0, 2]
     assert any("unknown without a yes" in note for note in after[0].notes)

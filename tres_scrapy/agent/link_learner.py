@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -40,13 +40,8 @@ _LINK: Final = np.dtype(
     [("logit", "f4"), ("variance", "f4"), ("fetched", "i4"), ("relevant", "f4")]
 )
 
-
-class Lesson(NamedTuple):
-    """What was learned of a fetched sample, and its number among the fetches of its host."""
-
-    reward: float
-    target: float
-    number: int
+# A fetched sample, its reward, its number among the fetches of its host, whether it is a front page
+_LESSON: Final = np.dtype([("row", "i4"), ("reward", "f4"), ("number", "i4"), ("front", "?")])
 
 
 def all_earned(rows: Rows) -> NDArray[np.float32]:
@@ -95,17 +90,24 @@ class LinkTrainer:
             known, earlier = self.kept[number]
             self._model.fit(known, earlier * share)
 
-    def correct(self, targets: Mapping[int, float]) -> None:
-        """Change what kept experiences say, by their samples; learn what has changed most again."""
+    def correct(self, targets: Mapping[int, float]) -> bool:
+        """Change what kept experiences say, by sample; learn what has changed most again, if any.
+
+        Return whether anything has changed much.
+        """
         changed = []
         for place, row in enumerate(self._rows[: len(self.kept)].tolist()):
             if row in targets:
                 link, before = self.kept[place]
                 self.kept[place] = link, targets[row]
-                changed.append((abs(targets[row] - before), place))
-        for change, place in sorted(changed, reverse=True)[:_RELEARNED]:
-            if change > _CHANGED:
-                self._model.fit(*self.kept[place])
+                if (change := abs(targets[row] - before)) > _CHANGED:
+                    changed.append((change, place))
+        places = [place for _, place in sorted(changed, reverse=True)[:_RELEARNED]]
+        shares = self._earned(self._rows[places]).tolist() if places else []
+        for place, share in zip(places, shares, strict=True):
+            link, target = self.kept[place]
+            self._model.fit(link, target * share)
+        return bool(places)
 
     def counts(self) -> dict[str, Any]:
         """Return how many experiences were seen, and the state of the random choices."""
@@ -138,7 +140,7 @@ class LinkLearner:
         self._trainer = LinkTrainer(self.model, options, seed, self._trust.earned)
         self._best: dict[int, Codes] = {}  # codes by row: the best hardly change between choices
         self._chosen: dict[int, tuple[int, Codes]] = {}  # by row: URL and codes, until fetched
-        self._lessons: dict[int, Lesson] = {}  # by row: of pages that may be relevant
+        self._lessons = Table(_LESSON)  # of pages that may be relevant, in their order
         # By row: what its codes say; how many links of the page were fetched, and their rewards.
         self._links = Table(_LINK)
         self._checkpoint = b""
@@ -199,21 +201,23 @@ class LinkLearner:
         if self._trainer.seen % CHECKPOINT == 0:
             self._checkpoint = self._packed()
 
-    def relearn(self, lessons: Mapping[int, tuple[float, float]]) -> None:
+    def relearn(self, lessons: Mapping[int, tuple[float, float]]) -> bool:
         """Learn by the topic of now: rewards and targets of fetched samples, by row.
 
-        A sample that could not earn a reward, such as a copy, still cannot.
+        A sample that could not earn a reward, such as a copy, still cannot. Return whether anything
+        has changed.
         """
-        rewards = {}
-        for row, (reward, target) in lessons.items():
-            if (lesson := self._lessons.get(row)) is None:
-                continue
-            self._lessons[row] = lesson._replace(reward=reward, target=target)
-            if reward != lesson.reward:
-                rewards[row] = reward
-                self._correct_reward(row, lesson, reward)
-        self._store.correct_parents(rewards)
-        self._trainer.correct({row: lessons[row][1] for row in lessons if row in self._lessons})
+        rows, known = self._lessons["row"], self._lessons["reward"]
+        rewards, targets = {}, {}
+        for place in np.flatnonzero(np.isin(rows, list(lessons))).tolist():
+            row = int(rows[place])
+            reward, targets[row] = lessons[row]
+            if reward != known[place]:
+                self._correct_reward(place, reward)
+                rewards[row] = known[place] = reward
+        if rewards:
+            self._store.correct_paths(rewards)
+        return self._trainer.correct(targets) or bool(rewards)
 
     def expand(self, page: int, outlinks: Rows) -> None:
         """Note the hosts that a fetched page leads to."""
@@ -329,28 +333,32 @@ class LinkLearner:
         self._mean += (link.known[0] - self._mean) / self._trainer.seen
         self.fetched[link.codes] += 1
         self.rewarded[link.codes] += reward > 0
-        on_relevant, is_front = bool(x[PARENT_REWARD]), self._is_front(row)
+        where = urlsplit(self._store.url(row))
+        is_front = where.path in {"", "/"} and not where.query
+        on_relevant = bool(x[PARENT_REWARD])
         host = int(self._store["host"][row])
         number = self._hosts.note_fetch(host, reward, is_front=is_front, on_relevant=on_relevant)
         if experience.target:
-            self._lessons[row] = Lesson(reward, experience.target, number)
+            place = self._lessons.extend(1).start
+            for name, value in zip(
+                _LESSON.names or (), (row, reward, number, is_front), strict=True
+            ):
+                self._lessons[name][place] = value
         parent = self._store["parent"][row]
         if parent != NO_PARENT:
             self._links["fetched"][parent] += 1
             self._links["relevant"][parent] += reward
         return link
 
-    def _correct_reward(self, row: int, lesson: Lesson, reward: float) -> None:
-        host, parent = (int(self._store[name][row]) for name in ("host", "parent"))
-        self._hosts.correct_fetch(
-            host, lesson.number, lesson.reward, reward, is_front=self._is_front(row)
+    def _correct_reward(self, place: int, reward: float) -> None:
+        """Change the reward of a lesson for its host and its siblings."""
+        row, before, number, is_front = (
+            self._lessons[name][place].item() for name in _LESSON.names or ()
         )
+        host, parent = (int(self._store[name][row]) for name in ("host", "parent"))
+        self._hosts.correct_fetch(host, number, before, reward, is_front=is_front)
         if parent != NO_PARENT:
-            self._links["relevant"][parent] += reward - lesson.reward
-
-    def _is_front(self, row: int) -> bool:
-        where = urlsplit(self._store.url(row))
-        return where.path in {"", "/"} and not where.query
+            self._links["relevant"][parent] += reward - before
 
     def _packed(self) -> bytes:
         head = json.dumps(self._trainer.counts())

@@ -82,8 +82,8 @@ class TresPolicy(Policy):
         self._learner.steps += 1
         if self._links is not None:
             self._links.observe(experience)
-            self._haste -= self._haste > 0
             if self._haste or self._learner.steps % RATING_PERIOD == 0:
+                self._haste = max(0, self._haste - 1)
                 count = RATING_PERIOD * self._links.options.rescored
                 self._best.offer(self._links.rate_again(count))
         self.tree.add_experience(experience.x, experience.reward)
@@ -109,8 +109,7 @@ class TresPolicy(Policy):
 
     def relearn(self, lessons: Mapping[int, tuple[float, float]]) -> None:
         """Correct the lessons of the link model; the replay keeps the rewards of then."""
-        if self._links is not None:
-            self._links.relearn(lessons)
+        if self._links is not None and self._links.relearn(lessons):
             self._haste = HASTE
 
     def learn(self) -> float | None:

@@ -157,8 +157,8 @@ class Crawl:
 
     def relearn(self, again: Mapping[str, float]) -> None:
         """Correct the lessons of earlier pages by their P(relevant) now, by sketch."""
-        if earlier := self.revision.recognised(again):
-            self.policy.relearn({row: self.verdicts.lesson_of(p) for row, p in earlier.items()})
+        earlier = self.revision.recognised(again)
+        self.policy.relearn({row: self.verdicts.lesson_of(p) for row, p in earlier.items()})
 
     def count(self, name: str, change: int = 1) -> None:
         """Add to a count of the crawl, which is a stat and is kept in JOBDIR."""
@@ -243,7 +243,8 @@ class Crawl:
         `waiting` are the samples that were described again with it.
         """
         self.revision.note(judged.model, described=judged.described is not None)
-        self.relearn(judged.again)
+        if judged.again:
+            self.relearn(judged.again)
         if judged.described is not None:
             self.revise(waiting, judged.described)
         self.store.names.learn(judged.names)  # of any page: each text is sent once
@@ -280,7 +281,7 @@ class Crawl:
         is_trusted = self.trusted_seeds and self.store.is_seed(row)
         reward = float(judged.earns or is_trusted)
         experience = self._observe(decision, reward, self.verdicts.grade_of(judged))
-        if judged.model and not is_trusted:
+        if not is_trusted:
             self.revision.recognise(row, judged.mark)
         self._count(row, relevant)
         self.store.finish(row, self.store.path_after(row, reward))

@@ -27,7 +27,7 @@ import numpy as np
 
 from tres_scrapy.crawl.failure import BAD_DOCUMENT, SOFT_404, Failure
 from tres_scrapy.frontier.admission import Scope
-from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.page.copies import NOTHING, SKETCH, Duplicates, Known, Memory
 from tres_scrapy.topic.pack import OWN_THRESHOLD, Judged
@@ -105,6 +105,7 @@ class Verdicts:
         return not self._texts.add(mark), known
 
 
+_PAGE: Final = np.dtype([("sketch", "i8"), ("row", "i4")])  # the hash of the sketch
 DESCRIBED_SAMPLES: Final = 1_000  # samples that are described again after a change
 
 
@@ -123,7 +124,7 @@ class Revision:
         self.described = ""
         self._taken = ""  # the model for which samples were taken last
         self._asked = ""  # the model that was asked about earlier pages last
-        self._rows: dict[str, int] = {}  # of pages that the topic has judged, by sketch
+        self._pages = Table(_PAGE)  # that may be judged again
 
     def take(self) -> Rows:
         """Return the samples to describe again now [n], oldest first: none without a change."""
@@ -150,11 +151,15 @@ class Revision:
 
     def recognise(self, row: int, mark: bytes) -> None:
         """Remember a page by its fingerprint: the topic may think otherwise of it later."""
-        self._rows.setdefault(mark[:SKETCH].hex(), row)
+        place = self._pages.extend(1).start
+        self._pages["row"][place], self._pages["sketch"][place] = row, hash(mark[:SKETCH].hex())
 
     def recognised(self, again: Mapping[str, float]) -> dict[int, float]:
-        """Return P(relevant) of pages by row, given that of sketches."""
-        return {self._rows[each]: p for each, p in again.items() if each in self._rows}
+        """Return P(relevant) of pages and their copies by row, given that of sketches."""
+        found = {hash(sketch): p for sketch, p in again.items()}
+        places = np.flatnonzero(np.isin(self._pages["sketch"], list(found)))
+        rows, sketches = (self._pages[name][places].tolist() for name in ("row", "sketch"))
+        return {row: found[sketch] for row, sketch in zip(rows, sketches, strict=True)}
 
     def note(self, model: str, *, described: bool) -> None:
         """Note the model that judged a page, and whether it has described the samples taken."""

@@ -148,13 +148,22 @@ class SampleStore(Table):
         x[:, feature.LINK] = self["probability"].take(rows)
         return x
 
-    def correct_parents(self, rewards: Mapping[int, float]) -> None:
-        """Set the rewards of fetched samples, by row, in the features of links that wait."""
-        if rewards:
-            rows = self.pending_rows()
-            rows = rows[np.isin(self["parent"].take(rows), list(rewards))]
-            parents = self["parent"].take(rows).tolist()
-            self["static"][rows, feature.PARENT_REWARD] = [rewards[row] for row in parents]
+    def correct_paths(self, rewards: Mapping[int, float]) -> None:
+        """Change the rewards of pages, by row, in features 1 to 3 of links below them."""
+        changed: dict[int, Path] = {}
+        for row, path in self.paths.items():  # an answer that is no page keeps its SEED_PATH
+            follows = path != feature.SEED_PATH and int(self["parent"][row]) in changed
+            if row in rewards or follows:
+                changed[row] = self.path_after(row, rewards.get(row, path.reward))
+                self.paths[row] = changed[row]
+        places = np.full(len(self) + 1, -1, dtype=np.int32)  # the last is that of NO_PARENT
+        places[list(changed)] = np.arange(len(changed))
+        states = np.array([path.features for path in changed.values()], dtype=np.float32)
+        place_of = places.take(self["parent"])
+        place_of[self["state"] == State.DONE] = -1
+        place_of[list(self._answers)] = -1
+        rows = np.flatnonzero(place_of >= 0)
+        self["static"][rows, feature.STATE] = states[place_of[rows]]
 
     def revise(self, rows: Rows, actions: NDArray[np.float32]) -> None:
         """Set features 4 to 6 of rows [n] again, from `actions` [n, 3]; of a row the last count."""

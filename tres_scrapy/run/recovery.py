@@ -78,7 +78,7 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     store.names.learn(names_in(database))
     journal.restore_more(crawl)
     linked = store["domain"].copy()  # before redirects move samples
-    _restore_redirects(database, store, own)
+    _restore_redirects(database, store, own, _given_up(journal))
     steps, state = _steps(database), _state(database)
     _restore_steps(crawl, steps, _counts(state))
     crawl.remember(marks(journal))  # what pages said tells the policy whom to believe
@@ -89,7 +89,7 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
         store.closure.refuse(forgotten.covers)
     restore_given_up(store, np.frombuffer(_joined(state, GIVEN_UP), np.int64))
     _restore_revisions(crawl, state)
-    for row, mark in marks(journal) if crawl.revision.model else ():
+    for row, mark in marks(journal):
         if not (crawl.trusted_seeds and store.is_seed(row)):
             crawl.revision.recognise(row, mark)
     restore_links(store, linked)
@@ -166,13 +166,15 @@ def _restore_store(database: Database, store: SampleStore) -> None:
     restore_samples(store, records, hosts=hosts, urls=urls, anchors=anchors, cues=said)
 
 
-def _restore_redirects(database: Database, store: SampleStore, own: Container[int] | None) -> None:
+def _restore_redirects(
+    database: Database, store: SampleStore, own: Container[int] | None, given_up: Container[int]
+) -> None:
     """Redirect samples whose fetch was not booked; those that are lost leave their URLs open."""
     ways: dict[int, list[int]] = {}  # the numbers of the URLs by row; the last to move comes last
     for row, url in database.execute("SELECT row, url FROM redirect ORDER BY number"):
         ways[row] = [*ways.pop(row, []), url]
     for row, urls in ways.items():
-        if own is None or row in own:
+        if own is None or row in own or row in given_up:
             restore_redirect(store, row, urls)
 
 
@@ -288,18 +290,33 @@ def _kills(journal: Journal, rows: Sequence[int], samples: int) -> dict[int, int
     it had started asked for nothing. Rows that were given up stay so, whether they wait or not:
     the request of a spider's own is gone then. There are so many `samples`.
     """
-    meta = dict(journal.database.execute("SELECT name, value FROM meta"))
-    starts, (counted, known) = len(meta.get("starts", "").split()), (0, [])
-    if _UNDER_WAY in meta:
-        counted, known = json.loads(meta[_UNDER_WAY])
-    before, killed = dict(known), "ended" not in meta and starts > counted
+    meta, (counted, before) = _meta(journal), _under_way(journal)
+    starts = len(meta.get("starts", "").split())
+    killed = "ended" not in meta and starts > counted
     waited = [row for row in rows if before.get(row)][1:]
     within(_numbers([*before]), samples)
     kills = {row: count for row, count in before.items() if count >= _KILLS}
     kills |= {row: int(before.get(row, 0)) + (killed and row not in waited) for row in rows}
-    if rows or known:
+    if rows or before:
         journal.note(_UNDER_WAY, json.dumps([starts, [*kills.items()]]))
     return kills
+
+
+def _given_up(journal: Journal) -> set[int]:
+    """Return the rows that were given up at earlier starts."""
+    return {row for row, count in _under_way(journal)[1].items() if count >= _KILLS}
+
+
+def _under_way(journal: Journal) -> tuple[int, dict[int, int]]:
+    """Return at how many starts kills were counted, and the kills by row."""
+    counted, known = json.loads(_meta(journal).get(_UNDER_WAY, "[0, []]"))
+    if not all(isinstance(number, int) for number in chain([counted], *known)):
+        raise TypeError("a kill is not a number")
+    return counted, dict(known)
+
+
+def _meta(journal: Journal) -> dict[str, str]:
+    return dict(journal.database.execute("SELECT name, value FROM meta"))
 
 
 def _seeds(store: SampleStore, leased: Sequence[Decision]) -> list[Decision]:

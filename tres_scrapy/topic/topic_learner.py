@@ -8,14 +8,18 @@ continues with the same model and the same pages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tres_scrapy.page.copies import SKETCH
 from tres_scrapy.page.text import Page
-from tres_scrapy.topic.corrected_pack import CorrectedPack
+from tres_scrapy.topic.classifier import sigmoid
+from tres_scrapy.topic.corrected_pack import CorrectedPack, odds_of
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, TopicFit
 from tres_scrapy.topic.pack import Pack, text_of
@@ -144,7 +148,7 @@ class TopicLearner:
         """Return P(relevant) of earlier pages by the model of now, by the sketch of each."""
         if self._again is None:
             found = self._fit.judge(page for _, page in self._kept.values())
-            self._again = dict(zip(self._kept, found.tolist(), strict=True))
+            self._again = self._by_sketch(self._kept, found)
         return self._again
 
     @property
@@ -198,8 +202,6 @@ class TopicLearner:
         marks = sorted(self._kept, key=lambda mark: self._kept[mark][0])
         pages = [self._kept[mark][1] for mark in marks]
         fit = self._topic.fit(pages, answers)
-        found = fit.found
-        self._again = None if found is None else dict(zip(marks, found.tolist(), strict=True))
         self._warn(fit)
         self._next = int(self._seen * GROWTH) + 10
         changed, self.known_answers = answers != self.known_answers, answers
@@ -207,8 +209,15 @@ class TopicLearner:
             self._name_strange(answers.keys() - {page.url for page in pages})
         try:
             self._keep_fit(fit, changed=changed)
+            self._again = None if fit.found is None else self._by_sketch(marks, fit.found)
         except (OSError, TresError) as error:  # a full disk: the crawl goes on as it was
             self._notes.append(f"cannot keep what was learned: {plainly(error)}")
+
+    def _by_sketch(self, marks: Iterable[str], found: NDArray[np.float64]) -> dict[str, float]:
+        """Return P(relevant) of pages; a trained pack that is corrected keeps its threshold."""
+        if self._trained is not None:
+            found = sigmoid(odds_of(found) + odds_of(self.pack.threshold))
+        return dict(zip(marks, found.tolist(), strict=True))
 
     def _warn(self, fit: TopicFit) -> None:
         """Say once that the crawl has found hardly a page by the keywords."""
