@@ -157,8 +157,7 @@ class Crawl:
 
     def relearn(self, again: Mapping[str, float]) -> None:
         """Correct the lessons of earlier pages by their P(relevant) now, by sketch."""
-        earlier = self.revision.recognised(again)
-        self.policy.relearn({row: self.verdicts.lesson_of(p) for row, p in earlier.items()})
+        self.policy.relearn(self.revision.lessons(again, self.verdicts))
 
     def count(self, name: str, change: int = 1) -> None:
         """Add to a count of the crawl, which is a stat and is kept in JOBDIR."""

@@ -154,12 +154,17 @@ class Revision:
         place = self._pages.extend(1).start
         self._pages["row"][place], self._pages["sketch"][place] = row, hash(mark[:SKETCH].hex())
 
-    def recognised(self, again: Mapping[str, float]) -> dict[int, float]:
-        """Return P(relevant) of pages and their copies by row, given that of sketches."""
+    def lessons(
+        self, again: Mapping[str, float], verdicts: Verdicts
+    ) -> dict[int, tuple[float, float]]:
+        """Return reward and target of pages and their copies by row, given P(relevant) by sketch."""
         found = {hash(sketch): p for sketch, p in again.items()}
         places = np.flatnonzero(np.isin(self._pages["sketch"], list(found)))
         rows, sketches = (self._pages[name][places].tolist() for name in ("row", "sketch"))
-        return {row: found[sketch] for row, sketch in zip(rows, sketches, strict=True)}
+        return {
+            row: verdicts.lesson_of(found[sketch])
+            for row, sketch in zip(rows, sketches, strict=True)
+        }
 
     def note(self, model: str, *, described: bool) -> None:
         """Note the model that judged a page, and whether it has described the samples taken."""

@@ -173,7 +173,7 @@ ACTION: Final = _columns(Origin.URL, Origin.ANCHOR)
 NEIGHBOURHOOD: Final = _columns(Origin.LEDGER)
 KNOWN_DOMAIN: Final = NEIGHBOURHOOD.stop - 1
 LINK: Final = _columns(Origin.LINK).start
-STATIC: Final = NEIGHBOURHOOD.start  # the number of features that never change
+STATIC: Final = NEIGHBOURHOOD.start  # the number of features that no fetch elsewhere changes
 BUCKETED: Final = tuple(column for column, feature in enumerate(TABLE) if feature.bucketed)
 
 
