@@ -157,7 +157,7 @@ class Revision:
     def lessons(
         self, again: Mapping[str, float], verdicts: Verdicts
     ) -> dict[int, tuple[float, float]]:
-        """Return reward and target of pages and their copies by row, given P(relevant) by sketch."""
+        """Return reward and target of pages and copies by row, given P(relevant) by sketch."""
         found = {hash(sketch): p for sketch, p in again.items()}
         places = np.flatnonzero(np.isin(self._pages["sketch"], list(found)))
         rows, sketches = (self._pages[name][places].tolist() for name in ("row", "sketch"))
