@@ -158,7 +158,7 @@ class SampleStore(Table):
                 self.paths[row] = changed[row]
         places = np.full(len(self) + 1, -1, dtype=np.int32)  # the last is that of NO_PARENT
         places[list(changed)] = np.arange(len(changed))
-        states = np.array([path.features for path in changed.values()], dtype=np.float32)
+        states = np.array([path.features for path in changed.values()], np.float32).reshape(-1, 3)
         place_of = places.take(self["parent"])
         place_of[self["state"] == State.DONE] = -1
         place_of[list(self._answers)] = -1
