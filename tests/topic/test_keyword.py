@@ -74,6 +74,12 @@ def test_lines_are_words_or_phrases() -> None:
     assert keywords.phrases == ("slow food", "jell-o")
 
 
+def test_commas_separate_keywords() -> None:
+    given = KeywordSet.parse(["star, black hole ,Planet,", "# one, two", "galaxy"])
+    assert given.words == {"star", "planet", "galaxy"}
+    assert list(given.phrases) == ["black hole"]
+
+
 @pytest.mark.parametrize("line", ["---", "2024", "_"])
 def test_line_without_letters_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match=f"keyword '{line}' must hold letters"):

@@ -23,7 +23,7 @@ from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, shipped_models
 from tres_scrapy.topic.topic_folder import IN_JOB, SUFFIX, TopicFolder
 from tres_scrapy.topic.topic_learner import open_topic
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import plainly, plural
 
 logger = logging.getLogger(__name__)
 
@@ -95,11 +95,13 @@ def _learning_task(
         raise ConfigError(f"the topic cannot be kept in {folder.path}: {plainly(error)}") from None
     for note in notes:
         logger.info("Topic: %s", note)
+    count = len(keywords.words) + len(keywords.phrases)
     logger.info(
-        "Topic: %s%s, from %d keywords; what is learned lies in %s",
+        "Topic: %s%s, from %d %s; what is learned lies in %s",
         "a new one, " if is_new else "",
         config.topic,
-        len(keywords.words) + len(keywords.phrases),
+        count,
+        plural(count, "keyword"),
         folder.path,
     )
     return _learning(replace(task, pack=folder.pack), config, folder, keywords=lines)

@@ -51,13 +51,14 @@ class KeywordSet:
 
     @classmethod
     def parse(cls, lines: Iterable[str]) -> Self:
-        """Read one keyword or phrase per line; a line that is not one plain word is a phrase.
+        """Read one keyword or phrase per line, or several with commas between.
 
-        Blank lines and lines that start with # are skipped. Raise KeywordError if a line has no
-        letters or there is no keyword.
+        What is not one plain word is a phrase. Blank lines and lines that start with # are skipped.
+        Raise KeywordError if a keyword has no letters or there is none.
         """
         stripped = (line.strip().lower() for line in lines)
-        entries = [line for line in stripped if line and not line.startswith("#")]
+        parts = (line.split(",") for line in stripped if not line.startswith("#"))
+        entries = [entry for part in parts for each in part if (entry := each.strip())]
         if not entries:
             msg = "no keywords: write one word or phrase per line"
             raise KeywordError(msg)
