@@ -87,10 +87,7 @@ def test_innocent_pages_are_fetched_one_after_the_other(killed):
 
 def test_killer_stays_given_up(killed):
     directory, rows = killed
-    for _ in range(2):
-        run = Run(directory).begin()
-        run.ask()
-        run.kill()
+    kill_twice(directory)
     for _ in range(2):
         run = Run(directory).begin()
         assert min(rows) in run.killers
@@ -114,10 +111,7 @@ def test_killer_counts_for_its_domain(killed):
 def test_killer_without_its_request_counts_too(killed):
     """The request of a spider's own is gone when its page is given up."""
     directory, _ = killed
-    for _ in range(2):
-        run = Run(directory).begin()
-        run.ask()
-        run.kill()
+    kill_twice(directory)
     run = Run(directory)
     run.kill()
     killers = run.killers
@@ -131,6 +125,13 @@ def test_killer_without_its_request_counts_too(killed):
         for name in names:
             assert store.ledger.pages_of(name) == names.count(name) + booked.count(name)
         run.end()
+
+
+def kill_twice(directory):
+    for _ in range(2):
+        run = Run(directory).begin()
+        run.ask()
+        run.kill()
 
 
 def rows_of_pages(run):

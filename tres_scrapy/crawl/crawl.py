@@ -73,7 +73,7 @@ class Crawl:
         self.trusted_seeds = trusted_seeds
         self.scout = scout
         self.verdicts = verdicts or Verdicts()
-        self.revision = Revision(store)
+        self.revision = Revision(store, trusted_seeds=trusted_seeds)
         self.outlook = Outlook(store)
         self.pages = 0
         self.relevant = 0
@@ -280,8 +280,7 @@ class Crawl:
         is_trusted = self.trusted_seeds and self.store.is_seed(row)
         reward = float(judged.earns or is_trusted)
         experience = self._observe(decision, reward, self.verdicts.grade_of(judged))
-        if not is_trusted:
-            self.revision.recognise(row, judged.mark)
+        self.revision.recognise(row, judged.mark)
         self._count(row, relevant)
         self.store.finish(row, self.store.path_after(row, reward))
         outlinks = self._add(row, links)
@@ -320,6 +319,7 @@ class Crawl:
     def remember(self, marks: Iterable[tuple[int, bytes]]) -> None:
         """Compare new pages also with those of an interrupted crawl: rows and fingerprints."""
         for row, mark in marks:
+            self.revision.recognise(row, mark)
             site = int(self.store["domain"][row])
             self.store.ledger.note_known(site, self.verdicts.compare(mark, site)[1])
 

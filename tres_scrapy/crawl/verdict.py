@@ -115,11 +115,12 @@ class Revision:
     A topic that learns changes some fifty times in 20,000 pages, so the work is bounded. `model`
     names the model that judged the last page, "" if the topic does not learn; `described` the one
     that described waiting samples last. A resumed crawl takes them again if that had not ended, and
-    asks what the model says of its earlier pages.
+    asks what the model says of its earlier pages, but not of seeds if these are trusted.
     """
 
-    def __init__(self, store: SampleStore) -> None:
+    def __init__(self, store: SampleStore, *, trusted_seeds: bool = False) -> None:
         self._store = store
+        self._trusts_seeds = trusted_seeds
         self.model = ""
         self.described = ""
         self._taken = ""  # the model for which samples were taken last
@@ -151,6 +152,8 @@ class Revision:
 
     def recognise(self, row: int, mark: bytes) -> None:
         """Remember a page by its fingerprint: the topic may think otherwise of it later."""
+        if self._trusts_seeds and self._store.is_seed(row):
+            return
         place = self._pages.extend(1).start
         self._pages["row"][place], self._pages["sketch"][place] = row, hash(mark[:SKETCH].hex())
 

@@ -152,7 +152,7 @@ class SampleStore(Table):
         """Change the rewards of pages, by row, in features 1 to 3 of links below them."""
         changed: dict[int, Path] = {}
         for row, path in self.paths.items():  # an answer that is no page keeps its SEED_PATH
-            follows = path != feature.SEED_PATH and int(self["parent"][row]) in changed
+            follows = changed and int(self["parent"][row]) in changed and path != feature.SEED_PATH
             if row in rewards or follows:
                 changed[row] = self.path_after(row, rewards.get(row, path.reward))
                 self.paths[row] = changed[row]

@@ -78,7 +78,9 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     store.names.learn(names_in(database))
     journal.restore_more(crawl)
     linked = store["domain"].copy()  # before redirects move samples
-    _restore_redirects(database, store, own, _given_up(journal))
+    counted, before = _under_way(journal, len(store))
+    given_up = {row for row, count in before.items() if count >= _KILLS}
+    _restore_redirects(database, store, own, given_up)
     steps, state = _steps(database), _state(database)
     _restore_steps(crawl, steps, _counts(state))
     crawl.remember(marks(journal))  # what pages said tells the policy whom to believe
@@ -89,9 +91,6 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
         store.closure.refuse(forgotten.covers)
     restore_given_up(store, np.frombuffer(_joined(state, GIVEN_UP), np.int64))
     _restore_revisions(crawl, state)
-    for row, mark in marks(journal):
-        if not (crawl.trusted_seeds and store.is_seed(row)):
-            crawl.revision.recognise(row, mark)
     restore_links(store, linked)
     del linked
     if own is not None:
@@ -101,7 +100,7 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
         store.distrust(sites)
     pending = _drop_dead(store)
     leased = _leased(database, store)
-    kills = _kills(journal, [decision.row for decision in leased], len(store))
+    kills = _kills(journal, [decision.row for decision in leased], counted, before)
     killers = [row for row, count in kills.items() if count >= _KILLS]
     store.closure.close(store["url"][killers])
     store.drop(np.intersect1d(_numbers(killers), pending))
@@ -283,18 +282,19 @@ def _leased(database: Database, store: SampleStore) -> list[Decision]:
     return [decision for decision in leased if store["state"][decision.row] == State.PENDING]
 
 
-def _kills(journal: Journal, rows: Sequence[int], samples: int) -> dict[int, int]:
+def _kills(
+    journal: Journal, rows: Sequence[int], counted: int, before: dict[int, int]
+) -> dict[int, int]:
     """Return at how many kills these rows, in order, were under way, and save it.
 
     Of those that were so before, only the first was fetched again. A crawl that was killed before
     it had started asked for nothing. Rows that were given up stay so, whether they wait or not:
-    the request of a spider's own is gone then. There are so many `samples`.
+    the request of a spider's own is gone then. `counted` and `before` are of `_under_way`.
     """
-    meta, (counted, before) = _meta(journal), _under_way(journal)
+    meta = _meta(journal)
     starts = len(meta.get("starts", "").split())
     killed = "ended" not in meta and starts > counted
     waited = [row for row in rows if before.get(row)][1:]
-    within(_numbers([*before]), samples)
     kills = {row: count for row, count in before.items() if count >= _KILLS}
     kills |= {row: int(before.get(row, 0)) + (killed and row not in waited) for row in rows}
     if rows or before:
@@ -302,17 +302,14 @@ def _kills(journal: Journal, rows: Sequence[int], samples: int) -> dict[int, int
     return kills
 
 
-def _given_up(journal: Journal) -> set[int]:
-    """Return the rows that were given up at earlier starts."""
-    return {row for row, count in _under_way(journal)[1].items() if count >= _KILLS}
-
-
-def _under_way(journal: Journal) -> tuple[int, dict[int, int]]:
+def _under_way(journal: Journal, samples: int) -> tuple[int, dict[int, int]]:
     """Return at how many starts kills were counted, and the kills by row."""
     counted, known = json.loads(_meta(journal).get(_UNDER_WAY, "[0, []]"))
     if not all(isinstance(number, int) for number in chain([counted], *known)):
         raise TypeError("a kill is not a number")
-    return counted, dict(known)
+    kills = dict(known)
+    within(_numbers([*kills]), samples)
+    return counted, kills
 
 
 def _meta(journal: Journal) -> dict[str, str]:

@@ -27,6 +27,11 @@ def odds_of(probability: ArrayLike) -> Numbers:
     return np.asarray(np.log(p / (1 - p)))
 
 
+def at_threshold(odds: Numbers, threshold: float) -> Numbers:
+    """Return P(relevant) for log odds that are 0 at a threshold."""
+    return sigmoid(odds + odds_of(threshold))
+
+
 class CorrectedPack(Pack):
     """A trained pack, or several as one, and `own`: what answers about its pages have taught.
 
@@ -77,4 +82,4 @@ class CorrectedPack(Pack):
 
     def _corrected(self, texts: Sequence[Text], trained: ArrayLike) -> Numbers:
         odds = self.classifier.logits(texts) + self.prior_weight * odds_of(trained)
-        return sigmoid(self.calibration.log_odds(odds) + odds_of(self.threshold))
+        return at_threshold(self.calibration.log_odds(odds), self.threshold)

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.page.copies import SKETCH
 from tres_scrapy.page.text import Page
-from tres_scrapy.topic.classifier import sigmoid
-from tres_scrapy.topic.corrected_pack import CorrectedPack, odds_of
+from tres_scrapy.topic.corrected_pack import CorrectedPack, at_threshold, odds_of
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, TopicFit
 from tres_scrapy.topic.pack import Pack, text_of
@@ -216,7 +215,7 @@ class TopicLearner:
     def _by_sketch(self, marks: Iterable[str], found: NDArray[np.float64]) -> dict[str, float]:
         """Return P(relevant) of pages; a trained pack that is corrected keeps its threshold."""
         if self._trained is not None:
-            found = sigmoid(odds_of(found) + odds_of(self.pack.threshold))
+            found = at_threshold(odds_of(found), self.pack.threshold)
         return dict(zip(marks, found.tolist(), strict=True))
 
     def _warn(self, fit: TopicFit) -> None:
