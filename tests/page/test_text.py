@@ -144,6 +144,24 @@ def test_anchor_falls_back_to_image(inside: str, anchor: str) -> None:
     assert links(f"<a href=/a{inside}</a>") == (Link("https://shop.example.org/a", anchor),)
 
 
+@pytest.mark.parametrize(
+    ("href", "is_page"),
+    [
+        ("/soup.JPG", False),
+        ("/fonts/a.woff2?v=3", False),
+        ("/soup.tar.gz", False),
+        ("/soup.pdf", True),
+        ("/soup.jpg/", True),
+        ("/soup.jpg.html", True),
+        ("/show?file=soup.jpg", True),
+        ("/jpg", True),
+        ("http://soup.zip/", True),
+    ],
+)
+def test_files_that_are_no_pages_are_no_links(href: str, is_page: bool) -> None:
+    assert len(read_page(f"<a href={href}>soup</a>", URL).links) == is_page
+
+
 def test_map_areas_are_links() -> None:
     html = "<map><area href=/a alt=cellar></map>"
     assert links(html) == (Link("https://shop.example.org/a", "cellar"),)

@@ -79,6 +79,13 @@ NESTED: Final = "a[href] a[href]"
 NO_BASE: Final = "data:", "javascript:"
 # Parameters that only scripts in the browser read: they do not change the page.
 TRACKING: Final = re.compile(r"(?:utm_[a-z]+|fbclid|gclid|dclid|msclkid)(?:=|$)")
+# Files that are no pages by their names: pictures, sound, films, archives, programs, styles, fonts.
+NO_PAGE: Final = re.compile(
+    r"[^?]*\.(?:avif|bmp|gif|heic|ico|jpe?g|png|psd|svg|tiff?|webp|aac|flac|m4a|mp3|oga|ogg|opus|wav"
+    r"|wma|3gp|avi|flv|m4v|mkv|mov|mp4|mpe?g|ogv|webm|wmv|7z|bz2|gz|iso|rar|tar|tgz|xz|zip|zst"
+    r"|apk|bin|deb|dmg|exe|jar|msi|rpm|css|eot|otf|ttf|woff2?)(?:\?.*)?",
+    re.IGNORECASE,
+)
 PLAIN_PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9/._~-]*(\?[A-Za-z0-9/._~=&+-]+)?")
 BLOCK: Final = "div, section, ul, ol, dl, table"
 BLOCKS: Final = frozenset(BLOCK.split(", "))
@@ -300,7 +307,8 @@ def _outlinks(tree: LexborHTMLParser, base: str, wanted: str) -> Iterator[tuple[
     for node in tree.css(wanted):
         href = (node.attributes["href"] or "").strip()
         if href not in known:
-            known[href] = _clean(_absolute(base, origin, href))
+            target = _clean(_absolute(base, origin, href))
+            known[href] = None if target and NO_PAGE.fullmatch(target) else target
         if target := known[href]:
             yield target, node
 
