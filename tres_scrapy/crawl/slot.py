@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from itertools import chain
 from typing import Final, NamedTuple
 
 LONGEST_REST: Final = 5.0  # seconds: a host that rests longer is not waited for
@@ -88,7 +89,8 @@ class HostSlots:
         busy = {host for host, slot in slots.items() if transfers[slot.key] >= slot.transfers}
         busy |= self._free_at.keys()
         self._held = {host: until for host, until in self._held.items() if until > now}
-        names = (name for host in busy for name in self._slot(host).hosts)
+        shared = {slot.key: slot.hosts for slot in map(self._slot, busy)}
+        names = chain.from_iterable(shared.values())
         busy = busy.union(self._numbers[name] for name in names if name in self._numbers)
         return busy.union(self._held)
 
