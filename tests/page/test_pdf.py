@@ -143,6 +143,11 @@ def test_words_around_a_link_are_its_place():
     assert page.places[1] == (tuple(SOUP.lower()[:-1].split()), (), ("pdf", "a"))
 
 
+def test_pictures_of_a_document_are_no_links():
+    body = by_hand().replace(b"leek?", b"leek.png?")
+    assert [link.url for link in page_of(body).links] == ["http://www.b.test/pea"]
+
+
 def test_hyphens_at_line_ends_are_removed():
     lines = b"BT /F 12 Tf 72 700 Td (a good reci-) Tj 0 -14 Td (pe) Tj ET"
     assert page_of(raw(lines)).text == "a good recipe"

@@ -33,7 +33,7 @@ def urls(page):
     return [link.url for link in page.links]
 
 
-def test_sitemap_says_path_title_and_month():
+def test_sitemap_says_urls_and_titles():
     page = read_sitemap(URLSET.encode(), URL)
     assert page.content_type == SITEMAP
     assert page.links == (
@@ -85,6 +85,13 @@ def test_feed_says_title_text_and_month(text, links, place):
 )
 def test_sloppy_files_are_read(body):
     assert urls(read_sitemap(body, URL)) == urls(read_sitemap(URLSET.encode(), URL))
+
+
+@pytest.mark.parametrize(("text", "name"), [(URLSET, "leek"), (RSS, "pea"), (ATOM, "bean")])
+def test_films_of_a_sitemap_are_no_links(text, name):
+    page = read_sitemap(text.replace(f"/{name}", f"/{name}.mp4").encode(), URL)
+    others = [url for url in urls(read_sitemap(text.encode(), URL)) if name not in url]
+    assert urls(page) == others
 
 
 def test_lines_are_a_sitemap():

@@ -21,6 +21,7 @@ from tres_scrapy.page.text import (
     Link,
     Page,
     bounded,
+    may_be_page,
     resolve,
 )
 from tres_scrapy.url.message import plainly
@@ -102,8 +103,10 @@ def read_document(
     contexts, places = [], []
     for target, anchor, before, after in said["links"] if permission.follow else ():
         found = resolve(url, target.strip())
-        if found is None or found in links or len(links) == limits.links:
+        if found is None or not may_be_page(found) or found in links:
             continue
+        if len(links) == limits.links:
+            break
         links[found] = Link(found, anchor[: limits.anchor])
         first, last = tokenise(before), tokenise(after)
         contexts.append(" ".join(first[-CONTEXT_WORDS:] + last[:CONTEXT_WORDS]))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lxml import etree
 
 from tres_scrapy.page.place import WORDS, Place, tokenise
-from tres_scrapy.page.text import LIMITS, Link, Page, bounded, resolve
+from tres_scrapy.page.text import LIMITS, Link, Page, bounded, may_be_page, resolve
 from tres_scrapy.url.canonical import domain_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ TEXTS: Final = frozenset({"description", "summary"})
 MAX_BYTES: Final = 16 << 20  # unpacked; what follows is not read
 MAX_ENTRIES: Final = 50_000  # as the protocol allows
 MAX_EVENTS: Final = 1_000_000  # starts and ends of elements; what follows is not read
-MAX_TEXT: Final = 2_000  # characters read of a description
+MAX_TEXT: Final = 2_000  # characters read of an element
 GZIP: Final = b"\x1f\x8b"
 GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
 ENTITY: Final = re.compile(rb"<!\s*ENTITY", re.IGNORECASE)
@@ -65,7 +65,9 @@ def read_sitemap(
     found: dict[str, Entry] = {}
     for entry in entries:
         target = resolve(url, entry.target) if entry.target else None
-        if target is not None and (kind == FEED or domain_of(target) == own):
+        if target is None or (kind != INDEX and not may_be_page(target)):  # sitemaps may be packed
+            continue
+        if kind == FEED or domain_of(target) == own:
             found.setdefault(target, entry)
     ranked = list(found.items())
     if len(ranked) > limits.links:

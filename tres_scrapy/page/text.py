@@ -79,12 +79,20 @@ NESTED: Final = "a[href] a[href]"
 NO_BASE: Final = "data:", "javascript:"
 # Parameters that only scripts in the browser read: they do not change the page.
 TRACKING: Final = re.compile(r"(?:utm_[a-z]+|fbclid|gclid|dclid|msclkid)(?:=|$)")
-# Files that are no pages by their names: pictures, sound, films, archives, programs, styles, fonts.
-NO_PAGE: Final = re.compile(
-    r"[^?]*\.(?:avif|bmp|gif|heic|ico|jpe?g|png|psd|svg|tiff?|webp|aac|flac|m4a|mp3|oga|ogg|opus|wav"
-    r"|wma|3gp|avi|flv|m4v|mkv|mov|mp4|mpe?g|ogv|webm|wmv|7z|bz2|gz|iso|rar|tar|tgz|xz|zip|zst"
-    r"|apk|bin|deb|dmg|exe|jar|msi|rpm|css|eot|otf|ttf|woff2?)(?:\?.*)?",
-    re.IGNORECASE,
+# Ends of the names of files that are not pages: pictures, sound, films, archives, programs, styles
+# and fonts.
+NO_PAGES: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        avif bmp gif heic ico jpeg jpg png psd svg tif tiff webp
+        aac flac m4a mp3 oga ogg opus wav wma
+        3gp avi flv m4v mkv mov mp4 mpeg mpg ogv webm wmv
+        7z bz2 gz iso rar tar tgz xz zip zst
+        apk bin deb dmg exe jar msi rpm
+        css eot otf ttf woff woff2
+        """,
+    )
 )
 PLAIN_PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9/._~-]*(\?[A-Za-z0-9/._~=&+-]+)?")
 BLOCK: Final = "div, section, ul, ol, dl, table"
@@ -308,7 +316,7 @@ def _outlinks(tree: LexborHTMLParser, base: str, wanted: str) -> Iterator[tuple[
         href = (node.attributes["href"] or "").strip()
         if href not in known:
             target = _clean(_absolute(base, origin, href))
-            known[href] = None if target and NO_PAGE.fullmatch(target) else target
+            known[href] = target if target and may_be_page(target) else None
         if target := known[href]:
             yield target, node
 
@@ -316,6 +324,11 @@ def _outlinks(tree: LexborHTMLParser, base: str, wanted: str) -> Iterator[tuple[
 def resolve(base: str, href: str) -> str | None:
     """Return the canonical URL of a link without tracking parameters, None if it is not http(s)."""
     return _clean(_join(base, href))
+
+
+def may_be_page(url: str) -> bool:
+    """Return whether the name of a canonical URL does not end like that of a picture, say."""
+    return url.partition("?")[0].rpartition(".")[2].lower() not in NO_PAGES
 
 
 def _clean(url: str) -> str | None:
