@@ -188,13 +188,13 @@ function showShards(rows) {
 
 // Recent pages
 
-const FAILURES = { soft_404: "not found", robots: "robots.txt", not_html: "no HTML", query: "query",
+const FAILURES = { soft_404: "not found", robots: "robots.txt", not_html: "no HTML",
   wall_challenge: "asks for a human", wall_consent: "asks for consent", wall_login: "login",
   wall_parked: "parked domain", wall_scripts: "needs JavaScript" };
 
 const KINDS = {
   greedy: "highest Q", uncertain: "little explored", new_domain: "new domain",
-  explored: "exploration", seed: "seed", query: "search",
+  explored: "exploration", seed: "seed",
 };
 
 function entry(page) {
