@@ -33,7 +33,7 @@ def urls(page):
     return [link.url for link in page.links]
 
 
-def test_sitemap_says_urls_and_titles():
+def test_sitemap_says_path_title_and_month():
     page = read_sitemap(URLSET.encode(), URL)
     assert page.content_type == SITEMAP
     assert page.links == (
