@@ -1,6 +1,7 @@
-"""What each part of the agent brings: TRES without its tree, network, link model or host values.
+"""What each part of the agent brings: TRES without a part of it.
 
-"siblings believed" is what the links of one page say of each other before the crawl has learned it.
+"siblings believed" is what the links of one page say of each other before the crawl has learned it,
+"places" is where links stand on their page: words around, heading, path of tags.
 
     python benchmarks/parts.py [--data FOLDER --models FOLDER] [--seeds 1 2 3] [--pages 500]
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -105,11 +107,20 @@ class WithoutSiblings(TresPolicy):
         return DoubtSiblings(self._store, setup.links, setup.seed, setup.link_prior)
 
 
+class WithoutPlaces(TresPolicy):
+    """Reads no words around links, no headings above them and no paths of tags."""
+
+    def _make_links(self, setup: PolicyInputs) -> LinkLearner:
+        options = replace(setup.links, without=("around", "heading", "path"))
+        return LinkLearner(self._store, options, setup.seed, setup.link_prior)
+
+
 PARTS: Final = {
     "network": WithoutNetwork,
     "tree": WithoutTree,
     "hosts": WithoutHosts,
     "siblings believed": WithoutSiblings,
+    "places": WithoutPlaces,
 }
 ALL, LINKS = "(nothing)", "link model"
 POLICIES.update(
