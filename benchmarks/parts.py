@@ -1,7 +1,7 @@
 """What each part of the agent brings: TRES without a part of it.
 
 "siblings believed" is what the links of one page say of each other before the crawl has learned it,
-"places" is where links stand on their page: words around, heading, path of tags.
+"places" is where links stand on their page: words around, heading.
 
     python benchmarks/parts.py [--data FOLDER --models FOLDER] [--seeds 1 2 3] [--pages 500]
 
@@ -108,10 +108,10 @@ class WithoutSiblings(TresPolicy):
 
 
 class WithoutPlaces(TresPolicy):
-    """Reads no words around links, no headings above them and no paths of tags."""
+    """Reads no words around links and no headings above them."""
 
     def _make_links(self, setup: PolicyInputs) -> LinkLearner:
-        options = replace(setup.links, without=("around", "heading", "path"))
+        options = replace(setup.links, without=("around", "heading"))
         return LinkLearner(self._store, options, setup.seed, setup.link_prior)
 
 

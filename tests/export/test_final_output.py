@@ -90,7 +90,7 @@ def test_output_follows_the_last_model(record, tmp_path):
     verdicts = LastVerdicts(record, view_of(*good[1:], bad[0]))
     late = [late_item(record, bad[0], 0.75, ())]
     domains = len({ITEM.domain, late[0].domain})
-    rows = [page.row for page in (*good[1:], bad[0])]
+    rows = dict.fromkeys((page.row for page in (*good[1:], bad[0])), 0.75)
     assert settle(path, verdicts, late) == Settled(rows, domains, 1, 1)
     lines = lines_of(path)
     assert [line["url"] for line in lines] == [*(page.url for page in good[1:]), bad[0].url]

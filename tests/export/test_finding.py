@@ -27,6 +27,7 @@ ITEM = RelevantPage(
     status=200,
     domain="a.test",
 )
+DOMAINS = "food-domains.csv"
 SEED = replace(ITEM, url="http://seed.test/", final_url="http://seed.test/", depth=0,
                path=["http://seed.test/"], domain="seed.test", fetched_at="2026-01-01")  # fmt: skip
 
@@ -50,6 +51,26 @@ def write(tmp_path):
 def rows_of(path):
     with path.open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
+
+
+def test_second_crawl_adds_its_pages_to_those_of_the_first(write, tmp_path):
+    """Without JOBDIR, a crawl knows only the pages that it has fetched itself."""
+    write(SEED, ITEM)
+    write(replace(ITEM, url="http://a.test/2"))
+    pages = {row["domain"]: (row["pages"], row["relevant"]) for row in rows_of(tmp_path / DOMAINS)}
+    assert pages == {"seed.test": ("18", "1"), "a.test": ("12", "2")}
+    (tmp_path / DOMAINS).write_text("domain,pages\na.test,x\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="is another table"):
+        write(ITEM)
+
+
+def test_resumed_crawl_knows_all_its_pages(tmp_path):
+    for _ in range(2):
+        pipeline = CsvPipeline(tmp_path / "food.jsonl", len, job=SimpleNamespace())
+        pipeline.open()
+        pipeline.process_item(ITEM)
+        pipeline.close_spider()
+    assert [row["pages"] for row in rows_of(tmp_path / DOMAINS)] == ["6"]
 
 
 def test_page_is_a_row(write, tmp_path):

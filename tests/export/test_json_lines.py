@@ -40,8 +40,8 @@ def test_resumed_output_says_both_counts(tmp_path, caplog):
         pipeline.close_spider()
     assert caplog.messages == [
         f"Wrote 1 relevant page to {path}",
-        f"Wrote 2 relevant pages since this start to {path}, 3 in all",
-        f"Wrote 0 relevant pages since this start to {path}, 3 in all",
+        f"Wrote 2 relevant pages to {path}, which has 3 now",
+        f"Wrote 0 relevant pages to {path}, which has 3 now",
     ]
 
 

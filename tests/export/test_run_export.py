@@ -96,7 +96,7 @@ def test_table_has_no_formula(run, tmp_path):
     with exported(run, tmp_path, "csv", "--least", "0").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 20
-    assert {row["relevant"] for row in rows} == {"True", "False"}
+    assert {row["relevant"] for row in rows} == {"true", "false"}
     assert not any(cell.startswith("=") for row in rows for cell in row.values())
 
 

@@ -132,8 +132,9 @@ def test_record_that_fails_at_the_end_is_one_line(caplog, tmp_path):
 
 
 def test_used_settings_are_recorded():
-    settings = Settings({"TRES_SEED": "http://a.test/,http://b.test/"})
+    settings = Settings({"TRES_SEED": "http://a.test/,http://b.test/", "TRES_DASHBOARD": "1"})
     told = settings_of(Config.of(settings), settings)
     assert told["TRES_SEED"] == "http://a.test/, http://b.test/"
+    assert told["TRES_DASHBOARD"] == "1"
     assert told["DOWNLOAD_DELAY"] == "0"
     assert "TRES_PAGES" not in told

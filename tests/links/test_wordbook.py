@@ -46,8 +46,6 @@ def test_every_word_is_told_once():
         (CueGroup.HEADING, "courses"),
         (CueGroup.PAGE, "soup"),
         (CueGroup.PAGE, "/list"),
-        (CueGroup.PATH, "body main.#menu p a"),
-        (CueGroup.PATH, "p a"),
     }
     again = page_codes(page(), 0.5, NO_KEYWORD, words)
     assert words.new == []
@@ -78,22 +76,13 @@ def test_full_group_tells_again(monkeypatch):
     assert [text for _, text in words.new] == ["word0"]
 
 
-def test_paths_are_kept_up_to_a_limit(monkeypatch):
-    monkeypatch.setattr(code, "MAX_PATHS", 5)
-    words = Wordbook()
-    for number in range(40):
-        path = ("html", "body", f"div.{number}", "a")
-        assert words.path(path) == words.path(path)
-    assert len(words._paths) <= 5
-
-
 def test_long_text_is_cut_at_its_start():
     words = Wordbook()
-    words.path(("html", f"div.{'x' * 50}.{'y' * 50}", "ul.list", "a"))
-    longest = max((text for _, text in words.new), key=len)
+    words.coded(CueGroup.ANCHOR, [f"{'x' * 50}{'y' * 50}z"])
+    ((_, longest),) = words.new
     assert len(longest) == MAX_NAME_LENGTH
     assert longest.startswith("…")
-    assert longest.endswith("y ul.list a")
+    assert longest.endswith("yz")
 
 
 @given(st.from_regex(r"[a-z0-9./~]{0,130}", fullmatch=True))

@@ -140,7 +140,7 @@ def test_browser_pdf_is_read(tmp_path):
 def test_words_around_a_link_are_its_place():
     page = page_of(by_fpdf2())
     assert page.contexts[1] == "the onions in butter and flour until they are brown"
-    assert page.places[1] == (tuple(SOUP.lower()[:-1].split()), (), ("pdf", "a"))
+    assert page.places[1] == (tuple(SOUP.lower()[:-1].split()), ())
 
 
 def test_pictures_of_a_document_are_no_links():

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from tres_scrapy.page import place
 from tres_scrapy.page.place import (
     HEADING_WORDS,
-    MAX_DEPTH,
-    MAX_NAMES,
     MAX_WORD_LENGTH,
     NOWHERE,
     WORDS,
@@ -21,7 +19,6 @@ from tres_scrapy.page.text import read_page
 
 URL = "http://shop.test/cheese/index.html"
 LONG = "x" * (MAX_WORD_LENGTH + 1)
-ROOT = ("html", "body")
 
 
 def places(html: str) -> dict[str, Place]:
@@ -30,24 +27,21 @@ def places(html: str) -> dict[str, Place]:
     return dict(zip(names, page.places, strict=True))
 
 
-# A node is a text or (tag, names, children); of a link, the children hold no link.
+# A node is a text or (tag, children); of a link, the children hold no link.
 TEXT = st.lists(
     st.sampled_from(["soup brie", "Ham", "a", "2024", "\u00c9\u00e9", LONG, "of many words " * 9]),
     max_size=3,
 )
-NAMES = st.tuples(
-    st.sampled_from(["", "main"]), st.lists(st.sampled_from("stuv"), max_size=MAX_NAMES + 1)
-)
 PLAIN = st.builds(" ".join, TEXT) | st.tuples(
-    st.sampled_from(["b", "img"]), NAMES, st.builds(lambda words: [" ".join(words)], TEXT)
+    st.sampled_from(["b", "img"]), st.builds(lambda words: [" ".join(words)], TEXT)
 )
-LINK = st.tuples(st.sampled_from(["a", "a", "area"]), NAMES, st.lists(PLAIN, max_size=2))
-INLINE = st.lists(PLAIN | LINK | st.tuples(st.just("i"), NAMES, st.lists(LINK)), max_size=4)
-HEADING = st.tuples(st.sampled_from(["h1", "h3"]), NAMES, INLINE)
+LINK = st.tuples(st.sampled_from(["a", "a", "area"]), st.lists(PLAIN, max_size=2))
+INLINE = st.lists(PLAIN | LINK | st.tuples(st.just("i"), st.lists(LINK)), max_size=4)
+HEADING = st.tuples(st.sampled_from(["h1", "h3"]), INLINE)
 BODY = st.recursive(
     INLINE,
     lambda inner: st.lists(
-        st.tuples(st.sampled_from(["div", "ul", "nav"]), NAMES, inner) | HEADING | LINK, max_size=4
+        st.tuples(st.sampled_from(["div", "ul", "nav"]), inner) | HEADING | LINK, max_size=4
     ),
 )
 
@@ -58,9 +52,9 @@ def html_of(nodes, numbers) -> str:
         if isinstance(node, str):
             parts.append(f" {node} ")
             continue
-        tag, (name, classes), children = node
+        tag, children = node
         href = f'href="{next(numbers)}"' if tag in {"a", "area"} else ""
-        parts.append(f'<{tag} id="{name}" class="{" ".join(classes)}" {href}>')
+        parts.append(f"<{tag} {href}>")
         if tag not in {"area", "img"}:
             parts.append(f"{html_of(children, numbers)}</{tag}>")
     return "".join(parts)
@@ -73,7 +67,7 @@ class ObviousPage:
         self.words: list[str] = []
         self.found: list[SimpleNamespace] = []
         self.headings: list[SimpleNamespace] = []
-        whole = SimpleNamespace(tag="div", start=0, end=0, step="")
+        whole = SimpleNamespace(tag="div", start=0, end=0)
         self.read(nodes, (whole,))
         whole.end = len(self.words)
 
@@ -83,11 +77,8 @@ class ObviousPage:
                 words = [word.lower() for word in node.split()]
                 self.words += [w for w in words if w.isalpha() and 2 <= len(w) <= MAX_WORD_LENGTH]
                 continue
-            tag, (name, classes), children = node
-            names = [*([f"#{name}"] if name else []), *classes][:MAX_NAMES]
-            box = SimpleNamespace(
-                tag=tag, start=len(self.words), end=0, step=".".join([tag, *names])
-            )
+            tag, children = node
+            box = SimpleNamespace(tag=tag, start=len(self.words), end=0)
             if tag in {"a", "area"}:
                 above = self.headings[-1] if self.headings else None
                 self.found.append(SimpleNamespace(box=box, around=around, above=above))
@@ -107,8 +98,7 @@ class ObviousPage:
             if block.tag in {"div", "ul", "nav"} and any(beside):
                 around = (*beside[0][-WORDS:], *beside[1][:WORDS])
                 break
-        steps = [each.step for each in link.around[1:]]
-        return Place(around, tuple(heading), (*ROOT, *steps, box.step)[-MAX_DEPTH:])
+        return Place(around, tuple(heading))
 
 
 @given(BODY)
@@ -146,24 +136,14 @@ def test_title_link_has_teaser_around() -> None:
     assert found["x"].around == ("how", "to", "eat", "it")
 
 
-def test_path_ends_at_the_link() -> None:
-    html = '<main id=m class="a b c d"><p class="  "><a class=more href=x>X</a></p></main>'
-    assert places(html)["x"].path == (*ROOT, "main.#m.a.b", "p", "a.more")
-    names = place._step(SimpleNamespace(tag="p", attributes={"class": "y" * 99, "id": None}))
-    assert names == f"p.{'y' * MAX_WORD_LENGTH}"
-
-
 def test_image_link_has_neighbours_words() -> None:
     found = places('<p>aged <a href=x><img alt="a wheel"></a> gouda</p>')
     assert found["x"].around == ("aged", "gouda")
-    assert found["x"].path == (*ROOT, "p", "a")
 
 
 def test_area_stands_where_its_map_is() -> None:
     found = places("<h2>Regions</h2><div>cheese of <map><area href=x alt=Alps></map>France</div>")
-    assert found["x"] == Place(
-        ("cheese", "of", "france"), ("regions",), (*ROOT, "div", "map", "area")
-    )
+    assert found["x"] == Place(("cheese", "of", "france"), ("regions",))
 
 
 def test_repeated_link_stands_where_text_is() -> None:
@@ -189,7 +169,6 @@ def test_broken_html_has_places(parts: list[str]) -> None:
     for where in found.values():
         assert len(where.around) <= 2 * WORDS
         assert set(where.around) | set(where.heading) <= {"brie", "ham"}
-        assert where == NOWHERE or where.path[-1] in {"a", "area"}
 
 
 class Counted(place.Span):
@@ -214,14 +193,11 @@ class Counted(place.Span):
     ],
 )
 def test_deep_nesting_takes_linear_work(monkeypatch: pytest.MonkeyPatch, tags: str) -> None:
-    """Each tag is described once, and each link is compared with a few blocks."""
-    depth, steps, step = 2_000, [], place._step
-    monkeypatch.setattr(place, "_step", lambda node: steps.append(node) or step(node))
+    """Each link is compared with a few blocks."""
+    depth = 2_000
     monkeypatch.setattr(place, "Span", Counted)
     monkeypatch.setattr(Counted, "reads", 0)
     html = "".join(tags.format(number % 300) for number in range(depth))
     found = places(html)
     assert len(found) == 300
-    assert max(len(where.path) for where in found.values()) <= MAX_DEPTH
-    assert len(steps) <= 2 * depth + 10
     assert Counted.reads <= 10 * depth

@@ -42,7 +42,7 @@ def test_sitemap_says_path_title_and_month():
         ("http://blog.a.test/", ""),
     )
     changed = ("changed 2026", "changed 2026-05")
-    assert page.places == (Place(changed, (), (SITEMAP,)), *[Place((), (), (SITEMAP,))] * 2)
+    assert page.places == (Place((SITEMAP, *changed)), *[Place((SITEMAP,))] * 2)
 
 
 def test_index_names_sitemaps():
@@ -70,7 +70,7 @@ def test_index_names_sitemaps():
 def test_feed_says_title_text_and_month(text, links, place):
     page = read_sitemap(text.encode(), URL)
     assert (page.content_type, list(map(tuple, page.links))) == (FEED, links)
-    assert page.places[0] == Place(place, (), (FEED,))
+    assert page.places[0] == Place((FEED, *place))
 
 
 @pytest.mark.parametrize(

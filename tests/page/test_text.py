@@ -338,11 +338,11 @@ def test_every_link_has_a_context(html: str) -> None:
     assert len(page.contexts) == len(page.links)
 
 
-def test_places_have_paths() -> None:
-    html = "<nav><a href=x></a></nav><ul class=menu><li><a href=x>X</a></ul>"
+def test_places_go_with_links() -> None:
+    html = "<h2>Soups</h2><nav><a href=x></a></nav><ul class=menu><li><a href=x>X</a></ul>"
     html += "<noscript><a href=y>Y</a></noscript>"
     page = read_page(html, URL, places=True)
-    assert [" ".join(place.path) for place in page.places] == ["html body ul.menu li a", ""]
+    assert [place.heading for place in page.places] == [("soups",), ()]
 
 
 @pytest.mark.parametrize("tags", ["<div><a href=x>y", "<a href=x>y<table><td>", "<a href=x>y</a>"])

@@ -35,7 +35,8 @@ def moved(copy):
         late = next(page for page in read.pages(0.0) if not page.relevant)
         output = [late, *good[3:]]
         rows = [page.row for page in output]
-        settle(copy, json.dumps({"identity": "x", "rows_out": [good[0].row], "rows": rows}))
+        final = {"identity": "x", "rows_out": [good[0].row], "rows": rows}
+        settle(copy, json.dumps(final | {"probabilities": {late.row: 0.9871, rows[-1]: 0.0123}}))
         yield read, good[0], late, output
 
 
@@ -51,6 +52,16 @@ def test_report_has_one_count_where_the_last_model_judged(moved):
     found = LexborHTMLParser(page).css_first("ul.findings").html
     assert f'href="{late.final_url or late.url}"' in found
     assert f'href="{out.final_url or out.url}"' not in found
+
+
+def test_lists_have_what_the_last_model_says(moved):
+    read, _, late, output = moved
+    found = {page.row: page.probability for page in read.relevant(1_000)}
+    before = {page.row: page.probability for page in output}
+    assert found == before | {late.row: 0.9871, output[-1].row: 0.0123}
+    of_domain = [page for page in read.best(1_000) if page.domain == output[-1].domain]
+    assert {page.row: page.probability for page in of_domain}.items() <= found.items()
+    assert of_domain[-1].row == output[-1].row, "the least certain page of its domain"
 
 
 def test_parts_add_up_to_the_output(moved):

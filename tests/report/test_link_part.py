@@ -100,14 +100,6 @@ def test_anchor_word_is_exact():
     assert parts_of(said({code: 1.0}, anchor="Tomato Soup!"), names)[0].text == "soup"
 
 
-def test_path_is_one_part_named_by_its_end():
-    path = coded(CueGroup.PATH, ["ul.nav li p a", "p a", "li p", "ul.nav li"])
-    names = names_of(CueGroup.PATH, "ul.nav li p a", "p a", "li p", "ul.nav li")
-    link = said(dict(zip(path, (0.5, 0.2, -0.1, 0.1), strict=True)))
-    assert parts_of(link, names) == [LinkPart("path", "ul.nav li p a", 0.7)]
-    assert link.adds.tolist().count(0) == len(link.adds) - 4, "the choice keeps its numbers"
-
-
 def test_strongest_parts_come_first():
     texts = [f"word{'abcdefghij'[number]}" for number in range(10)]
     codes = coded(CueGroup.AROUND, texts)

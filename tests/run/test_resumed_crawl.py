@@ -142,9 +142,7 @@ def test_default_output_is_one_per_job(crawl, tmp_path):
         output = tmp_path / "output"
         process = crawl("-a", limit, "-a", "output=")
         assert process.returncode == 0, process.stderr
-    (name,) = re.findall(
-        r"Wrote 1 relevant page since this start to (\S+), 3 in all", process.stderr
-    )
+    (name,) = re.findall(r"Wrote 1 relevant page to (\S+), which has 3 now", process.stderr)
     output = PROJECT / name
     assert len(output.read_text(encoding="utf-8").splitlines()) == 3
     output.unlink()

@@ -29,9 +29,9 @@ def command(
 ) -> None:
     """Write the pages of a crawl from the file of its run, which has the texts of all of them.
 
-    Without --least these are the relevant pages; with --least 0, all pages fetched. The name of
-    FILE ends with .jsonl, .csv, .parquet or .md, which says the format. RUN is the record of the
-    crawl (food-TIME.run), its JOBDIR or its JSON lines file. The crawl may still be running.
+    Without --least these are the relevant pages; with --least 0, all pages fetched but copies. The
+    name of FILE ends with .jsonl, .csv, .parquet or .md, which says the format. RUN is the record
+    of the crawl (food-TIME.run), its JOBDIR or its JSON lines file. The crawl may still be running.
 
     Pages of a crawl from keywords, or with answers, are judged again by the topic as it is now, so
     pages that turned relevant later are among them. A page that you have answered follows your

@@ -192,8 +192,8 @@ class Config(Options):
         """Name a new topic after its keywords; raise ConfigError if values contradict."""
         if self.words.file is not None and self.topic is None and self.web.kind == "synthetic":
             raise ConfigError(
-                f"the synthetic web has fixed topics: with keywords add {typed('topic', 'food')}, "
-                "sports or hardware"
+                "the synthetic web knows the topics that `tres web --help` lists: with keywords "
+                f"add one of them, such as {typed('topic', 'food')}"
             )
         if self.words.file is not None and self.topic is None:
             object.__setattr__(self, "topic", self.words.topic)

@@ -76,6 +76,7 @@ class CsvPipeline(LineFile):
         self._pages_of = pages_of
         self._urls: set[str] = set()
         self._domains: dict[str, dict[str, str]] = {}  # rows by domain
+        self._before: dict[str, int] = {}  # pages of domains that crawls without JOBDIR fetched
         self._due = 0.0
 
     @classmethod
@@ -103,7 +104,7 @@ class CsvPipeline(LineFile):
             if not self._file.tell():
                 self._file.write(csv_line(self._columns))
             self._write_domains()
-        except (OSError, TresError, UnicodeDecodeError) as error:
+        except (OSError, TresError, ValueError) as error:
             raise ConfigError(
                 f"{named('TRES_CSV')}: {self.path} cannot be written: {plainly(error, named=True)}"
             ) from None
@@ -162,6 +163,12 @@ class CsvPipeline(LineFile):
             raise TresError(f"it holds another table: give another {typed('output')}")
         for row in rows:
             self._note(row)
+        if self._job is None and self.domains_path.exists():
+            with self.domains_path.open(encoding="utf-8", newline="") as lines:
+                domains = csv.DictReader(lines)
+                if list(domains.fieldnames or ()) != [*DOMAIN_COLUMNS]:
+                    raise TresError(f"{self.domains_path.name} is another table")
+                self._before = {row["domain"]: int(row["pages"]) for row in domains}
         if whole != content:
             self.path.write_bytes(whole)
 
@@ -188,7 +195,7 @@ class CsvPipeline(LineFile):
         with whole_file(self.domains_path) as file:
             file.write(csv_line(DOMAIN_COLUMNS).encode())
             for name, row in self._domains.items():
-                row["pages"] = str(self._pages_of(name))
+                row["pages"] = str(self._before.get(name, 0) + self._pages_of(name))
                 file.write(csv_line(row.values()).encode())
         end = monotonic()
         self._due = end + max(RARELY, (end - start) / SHARE)

@@ -36,15 +36,16 @@ from tres_scrapy.run.run_file import FINAL, open_to_write
 from tres_scrapy.url.message import TresError, plainly, plural
 from tres_scrapy.url.whole_file import drop_torn_line, whole_file
 
+DIGITS: Final = 4  # of P(relevant) in the file of the run
 OUTPUT: Final = "tres/output/"  # figures of the output that was written again at the end
 
 logger = logging.getLogger(__name__)
 
 
 class Settled(NamedTuple):
-    """An output that was written again: the rows of its pages, their domains, and changes."""
+    """An output that was written again: P(relevant) of its pages by row, domains, changes."""
 
-    rows: list[int]
+    rows: dict[int, float]
     domains: int
     added: int
     taken_out: int
@@ -157,7 +158,8 @@ def renew(path: Path) -> list[str]:
 def _final(settled: Settled, verdicts: LastVerdicts) -> str:
     """Return what the file of the run keeps of an output that was written again."""
     known = {"identity": verdicts.identity, "rows_out": [*verdicts.retracted]}
-    return json.dumps(known | {"rows": settled.rows})
+    probabilities = {row: round(value, DIGITS) for row, value in settled.rows.items()}
+    return json.dumps(known | {"rows": [*settled.rows], "probabilities": probabilities})
 
 
 def settle(
@@ -172,7 +174,7 @@ def settle(
     Raise TresError if another crawl writes to the file.
     """
     missing, taken_out, domains = {item.url: item for item in late}, 0, set[str]()
-    added, rows = 0, list[int]()
+    added, rows = 0, dict[int, float]()
     with _locked(path) as lines, whole_file(path) as file:
         for line in lines:
             row = _row(line)
@@ -185,12 +187,12 @@ def settle(
                 continue
             missing.pop(row["url"], None)
             added += row["url"] in sent
-            rows.append(verdicts.rows[row["url"]])
+            rows[verdicts.rows[row["url"]]] = probability
             domains.add(row.get("domain", ""))
             file.write(_line(row | {"probability": probability}))
         for item in missing.values():
             file.write(_line({each.name: getattr(item, each.name) for each in fields(item)}))
-            rows.append(verdicts.rows[item.url])
+            rows[verdicts.rows[item.url]] = item.probability
             domains.add(item.domain)
     return Settled(rows, len(domains), added + len(missing), taken_out)
 

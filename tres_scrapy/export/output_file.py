@@ -188,7 +188,7 @@ class JsonLinesPipeline(LineFile):
             return
         if self._is_continued:
             logger.info(
-                "Wrote %d %s since this start to %s, %d in all",
+                "Wrote %d %s to %s, which has %d now",
                 self._written,
                 pages,
                 self.path,

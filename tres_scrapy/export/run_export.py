@@ -64,7 +64,7 @@ def _write_csv(pages: Pages, file: IO[bytes]) -> None:
 
 
 def _cell(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | bool) else str(value)
 
 
 def _write_parquet(pages: Pages, file: IO[bytes]) -> None:

@@ -109,9 +109,10 @@ class Progress:
         left = None if closing else monitor.left
         waits = "" if closing else self._waits(session)
         logger.info(
-            "%d%s pages, harvest rate %.1f %%, %d %s, frontier %d%s, %s%s",
+            "%d%s %s, harvest rate %.1f %%, %d %s, frontier %d%s, %s%s",
             state.pages,
             of_limit,
+            plural(state.pages if state.limit is None else state.limit, "page"),
             100 * state.harvest_rate,
             domains,
             plural(domains, "relevant domain"),

@@ -238,6 +238,8 @@ def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
     for kept in settings.values():
         if isinstance(kept, Kept):  # those of the spider's own program
             values |= kept.options.values()
+    if values["TRES_DASHBOARD"] == 0:
+        values["TRES_DASHBOARD"] = 1  # as it is given: any free port
     return {name: _text(value) for name, value in values.items() if value not in (None, (), "")}
 
 

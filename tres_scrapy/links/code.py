@@ -7,7 +7,6 @@ so that people can read what the model has learned.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from functools import lru_cache
@@ -26,13 +25,11 @@ Codes = NDArray[np.uint32]
 Name = tuple[int, str]  # a code and its text
 BITS: Final = 17
 GROUP_SIZE: Final = 1 << BITS  # codes of a group
-MENUS: Final = re.compile(r"nav|header|footer|aside|menu|sidebar|breadcrumb")
 PARTS: Final = 8  # of P(relevant) of the page
 MAX_URL_BYTES: Final = 120  # bytes of a URL that are read: a third of them from its start
 RUNS: Final = (3, 4, 5)
 ABSENT: Final = -1  # the place of a link without codes
 MAX_TEXTS: Final = 20_000  # texts of a group whose codes are kept
-MAX_PATHS: Final = 4_096
 MAX_NAME_LENGTH: Final = 80  # characters kept of a text: its end if it is longer
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdigit() else byte for byte in range(128)) + bytes(
     range(128, 256)
@@ -50,7 +47,7 @@ class CueGroup(IntEnum):
     ANCHOR = 2  # words of the anchor text
     AROUND = 3  # words around it
     HEADING = 4  # words of the heading above it
-    PATH = 5  # tags from the root to the link
+    PATH = 5  # tags from the root to the link: only in files of earlier runs
     PAGE = 6  # title and URL of the page that it stands on
     FACT = 7  # what holds for any topic
 
@@ -62,7 +59,7 @@ class Fact(IntEnum):
     KEYWORD_IN_HEADING = 1
     KEYWORD_IN_TITLE = 2  # of the page that it stands on
     NO_TEXT = 3
-    IN_MENU = 4
+    IN_MENU = 4  # only in files of earlier runs
     PAGE_PROBABILITY = 8  # and the seven after it: eighths of P(relevant) of that page
 
 
@@ -73,7 +70,6 @@ MAX_CODES: Final = {
     CueGroup.ANCHOR: 10,
     CueGroup.AROUND: 20,
     CueGroup.HEADING: 6,
-    CueGroup.PATH: 8,
     CueGroup.PAGE: 10,
 }
 
@@ -125,7 +121,6 @@ class Wordbook:
         self.new: list[Name] = []
         self._codes = [dict[str, int]() for _ in CueGroup]
         self._anchors: dict[str, list[int]] = {}
-        self._paths: dict[tuple[str, ...], list[int]] = {}
 
     def coded(self, group: CueGroup, texts: Iterable[str]) -> list[int]:
         """Return the codes of different texts of a group; only the first of many."""
@@ -143,18 +138,6 @@ class Wordbook:
             found = self._anchors[anchor] = self.coded(CueGroup.ANCHOR, words)
             if not anchor:
                 found.append(fact(Fact.NO_TEXT))
-        return found
-
-    def path(self, path: tuple[str, ...]) -> list[int]:
-        """Return the codes of a path: its end first, then its steps in pairs, from the link up."""
-        found = self._paths.get(path)
-        if found is None:
-            if len(self._paths) >= MAX_PATHS:
-                self._paths.clear()
-            pairs = [" ".join(path[i - 2 : i]) for i in range(len(path), 1, -1)]
-            found = self._paths[path] = self.coded(CueGroup.PATH, [" ".join(path[-4:]), *pairs])
-            if any(MENUS.search(step.lower()) for step in path):
-                found.append(fact(Fact.IN_MENU))
         return found
 
     def _meet(self, group: CueGroup, text: str) -> int:
@@ -199,7 +182,6 @@ def _link_codes(anchor: str, place: Place, keywords: Keywords, words: Wordbook) 
         *words.coded(CueGroup.AROUND, place.around),
         *words.coded(CueGroup.HEADING, place.heading),
         *([fact(Fact.KEYWORD_IN_HEADING)] if keywords.in_words(place.heading) else []),
-        *words.path(place.path),
     ]
     if keywords.in_words(place.around):
         codes.append(fact(Fact.KEYWORD_AROUND))

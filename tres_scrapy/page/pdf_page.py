@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 PDF: Final = "application/pdf"
 PATIENCE: Final = 5.0  # seconds for one PDF
 LENGTH: Final = 8  # bytes of the number before a PDF
-PATH: Final = ("pdf", "a")  # of tags, for the link model
 MAX_FIRST_WORDS: Final = 100  # characters of the text that stand in for a missing title
 
 
@@ -110,7 +109,7 @@ def read_document(
         links[found] = Link(found, anchor[: limits.anchor])
         first, last = tokenise(before), tokenise(after)
         contexts.append(" ".join(first[-CONTEXT_WORDS:] + last[:CONTEXT_WORDS]))
-        places.append(Place((*first[-WORDS:], *last[:WORDS]), path=PATH))
+        places.append(Place((*first[-WORDS:], *last[:WORDS])))
     kept = bounded(links.values())
     return Page(
         url,

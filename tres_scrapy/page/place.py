@@ -1,4 +1,4 @@
-"""Where a link stands on its page: the words of its block, the heading above, the path of tags."""
+"""Where a link stands on its page: the words of its block and the heading above."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ BLOCKS: Final = frozenset(
 WORDS: Final = 20  # of the block, on each side of the link
 HEADING_WORDS: Final = 12
 MAX_WORK: Final = 100_000  # nested headings take quadratic time
-MAX_DEPTH: Final = 24  # tags of a path, counted from the link
-MAX_NAMES: Final = 3  # of a tag: its id and classes
 
 
 def tokenise(text: str) -> list[str]:
@@ -41,15 +39,13 @@ def tokenise(text: str) -> list[str]:
 
 
 class Place(NamedTuple):
-    """The words around a link within its block, the heading above it, and its path of tags.
+    """The words around a link within its block, and the heading above it.
 
-    The block is the closest one that has words beside the link. `path` leads from the root to the
-    link: each step is a tag with its id and classes, such as `div#main` or `li.item`.
+    The block is the closest one that has words beside the link.
     """
 
     around: tuple[str, ...] = ()
     heading: tuple[str, ...] = ()
-    path: tuple[str, ...] = ()
 
 
 NOWHERE: Final = Place()
@@ -61,7 +57,6 @@ class Span:
 
     start: int
     end: int
-    node: LexborNode
     heading: tuple[str, ...]
     block: tuple[int, int] = (0, 0)
 
@@ -72,7 +67,6 @@ class Layout:
 
     words: list[str] = field(default_factory=list)
     spans: dict[int, Span] = field(default_factory=dict)
-    _steps: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tree: LexborHTMLParser) -> Layout:
@@ -89,7 +83,7 @@ class Layout:
                 words += [word for word in found if len(word) <= MAX_WORD_LENGTH]
             elif tag in LINKS:
                 if not left:
-                    span = spans[node.mem_id] = Span(len(words), len(words), node, heading)
+                    span = spans[node.mem_id] = Span(len(words), len(words), heading)
                     waiting.append(span)
                 else:
                     spans[node.mem_id].end = len(words)
@@ -112,28 +106,12 @@ class Layout:
         first, last = span.block
         before = self.words[max(first, span.start - WORDS) : span.start]
         after = self.words[span.end : min(last, span.end + WORDS)]
-        return Place((*before, *after), span.heading, self.path(span))
+        return Place((*before, *after), span.heading)
 
     def context(self, span: Span, count: int) -> str:
         """Return the words before and after a link, `count` on each side, of any block."""
         before = self.words[max(0, span.start - count) : span.start]
         return " ".join(before + self.words[span.end : span.end + count])
-
-    def path(self, span: Span) -> tuple[str, ...]:
-        """Return the tags from the root to a link, with their ids and classes."""
-        nodes: list[LexborNode] = []
-        node: LexborNode | None = span.node
-        known: tuple[str, ...] = ()
-        while node is not None and node.tag != "-document" and len(nodes) < MAX_DEPTH:
-            if node.mem_id in self._steps:
-                known = self._steps[node.mem_id]
-                break
-            nodes.append(node)
-            node = node.parent
-        for each in reversed(nodes):
-            known = (*known, _step(each))[-MAX_DEPTH:]
-            self._steps[each.mem_id] = known
-        return known
 
 
 def _enclose(waiting: list[Span], first: int, block: tuple[int, int]) -> None:
@@ -148,14 +126,6 @@ def _enclose(waiting: list[Span], first: int, block: tuple[int, int]) -> None:
         else:
             kept.append(span)
     waiting[first:] = kept
-
-
-def _step(node: LexborNode) -> str:
-    attributes = node.attributes
-    names = (attributes.get("class") or "").split()
-    if identity := (attributes.get("id") or "").split():
-        names = ["#" + identity[0], *names]
-    return ".".join(name[:MAX_WORD_LENGTH] for name in [node.tag or "", *names[:MAX_NAMES]])
 
 
 def _walk(root: LexborNode | None) -> Iterator[tuple[LexborNode, str, bool]]:

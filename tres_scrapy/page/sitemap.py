@@ -77,14 +77,14 @@ def read_sitemap(
     kept = ranked[: len(links)]
     words = [tokenise(entry.text)[:WORDS] for _, entry in kept]
     changed = [_changed(entry.month) for _, entry in kept]
-    around = [(*said, *when) for said, when in zip(words, changed, strict=True)]
+    around = [(kind, *said, *when) for said, when in zip(words, changed, strict=True)]
     return Page(
         url,
         "",
         "",
         links,
         contexts=tuple(map(" ".join, words)),
-        places=tuple(Place(each, path=(kind,)) for each in around),
+        places=tuple(map(Place, around)),
         content_type=kind,
         links_cut=len(ranked) - len(links),
     )

@@ -20,8 +20,11 @@ from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.run.reason import RuleBook, phrase_of, sentence
 from tres_scrapy.run.run_file import (
     FETCHES,
+    FETCHES_NOW,
     IN_OUTPUT,
     LONGEST_URL,
+    NOW,
+    PAGES_NOW,
     Fetch,
     HealthPoint,
     Point,
@@ -127,7 +130,7 @@ class Record:
         wanted = words.lower().split()[:MOST_WORDS]
         has_all = f" AND instr({searched}, ?)" * len(wanted)
         where = f"{IN_OUTPUT} AND step < ?{has_all}"
-        query = f"{FETCHES} page WHERE {where} ORDER BY step DESC LIMIT ?"
+        query = f"{FETCHES_NOW} {PAGES_NOW} WHERE {where} ORDER BY step DESC LIMIT ?"
         return self._pages(query, before, *wanted, count)
 
     def best(self, count: int, topic: str = "") -> list[Fetch]:
@@ -135,13 +138,13 @@ class Record:
 
         In a crawl with several topics, only those that `topic` finds relevant, by its score.
         """
-        value, source, values = "probability", "page", tuple[object, ...]()
+        value, source, values = NOW, PAGES_NOW, tuple[object, ...]()
         where = IN_OUTPUT
         if topic:
-            value, source = "value", "page JOIN score USING (row)"
+            value, source = "value", f"{PAGES_NOW} JOIN score USING (row)"
             where, values = f"{where} AND topic = ? AND value >= ?", (topic, MOVED_THRESHOLD)
         place = f"row_number() OVER (PARTITION BY domain ORDER BY {value} DESC, step)"
-        query = f"{FETCHES} {source} WHERE {where} ORDER BY {place}, {value} DESC, step LIMIT ?"
+        query = f"{FETCHES_NOW} {source} WHERE {where} ORDER BY {place}, {value} DESC, step LIMIT ?"
         return self._pages(query, *values, count)
 
     def find(self, url: str) -> Fetch | None:

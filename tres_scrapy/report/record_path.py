@@ -11,6 +11,7 @@ from tres_scrapy.report.audit import audit_path
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.share import totals
 from tres_scrapy.run.run_file import NAME, SUFFIX, RecordError
+from tres_scrapy.url.message import plural
 
 SHARD: Final = "shard-"  # and its number: the JOBDIR of a shard, in the folder of its crawl
 PART: Final = ".part"  # ends the name of a folder that is not complete yet
@@ -131,7 +132,8 @@ def _described(path: Path) -> str:
     except RecordError:
         return ""
     of_limit = f" of {int(asked):,}" if asked else ""
-    found = f"{left.pages:,}{of_limit} pages, {left.relevant:,} relevant"
+    pages = plural(int(asked or left.pages), "page")
+    found = f"{left.pages:,}{of_limit} {pages}, {left.relevant:,} relevant"
     written = float(meta.get("written", 0)) or path.stat().st_mtime  # 0: no page is written yet
     age = time() - written
     reason = meta.get("reason")

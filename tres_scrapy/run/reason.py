@@ -293,12 +293,12 @@ def phrase_of(parts: Sequence[LinkPart]) -> str:
 @lru_cache(maxsize=64)  # an item and the file of the run explain the same choice
 def parts_of(said: LinkEvidence, names: Names) -> list[LinkPart]:
     """Return the strongest parts for a link, then those against it, each strongest first."""
-    words, (where, others) = _url_parts(said), _other_parts(said)
-    adds = np.concatenate([list(words.values()), others])
+    words, first = _url_parts(said), _run_count(said.url)
+    adds = np.concatenate([list(words.values()), said.adds[first:]])
     order = np.argsort(adds, kind="stable")
     good = [i for i in order[: -PARTS_FOR - 1 : -1].tolist() if adds[i] >= FAINTEST]
     bad = [i for i in order[:PARTS_AGAINST].tolist() if adds[i] <= -FAINTEST]
-    parts: list[str | int] = [*words, *where.tolist()]
+    parts: list[str | int] = [*words, *said.where[first:].tolist()]
     return [LinkPart(*_named(said, names, parts[i]), round(float(adds[i]), 3)) for i in good + bad]
 
 
@@ -334,16 +334,6 @@ def _url_parts(said: LinkEvidence) -> dict[str, float]:
     for word in _URL_WORD.finditer(text):
         found[word[1].decode("latin-1")] += until[word.end()] - until[word.start()]
     return found
-
-
-def _other_parts(said: LinkEvidence) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the other weights by number; that of the end of the path stands for the path."""
-    first = _run_count(said.url)
-    where, adds = said.where[first:], said.adds[first:].copy()
-    path = np.flatnonzero(where >> BITS == CueGroup.PATH)
-    if len(path):
-        adds[path[0]], adds[path[1:]] = adds[path].sum(), 0
-    return where, adds
 
 
 def _named(said: LinkEvidence, names: Names, part: str | int) -> tuple[str, str]:

@@ -302,6 +302,14 @@ class Fetch:
 
 
 FETCHES: Final = f"SELECT {', '.join(f'page.{name}' for name in Fetch.__slots__)} FROM"
+# P(relevant) of a page as the last model says, else as when it was fetched.
+NOW: Final = "ifnull(judged.now, page.probability)"
+FETCHES_NOW: Final = FETCHES.replace("page.probability", NOW)
+PAGES_NOW: Final = (
+    "page LEFT JOIN (SELECT CAST(each.key AS INTEGER) AS at, each.value AS now "  # noqa: S608
+    "FROM meta, json_each(meta.value, '$.probabilities') AS each "
+    f"WHERE name = '{FINAL}') AS judged ON judged.at = page.row"
+)
 # Whether a page is in the output: as the last model wrote it, else relevant when it was fetched.
 # What is forgotten or distrusted has another kind.
 IN_OUTPUT: Final = (

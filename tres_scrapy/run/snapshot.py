@@ -144,7 +144,7 @@ def _weights_of(
 
 
 def _different(group: CueGroup, found: Iterator[LinkWeight]) -> list[LinkWeight]:
-    """Return the first weights, without runs and paths that share much with a stronger one."""
+    """Return the first weights, without runs that share much with a stronger one."""
     kept: list[LinkWeight] = []
     for each in found:
         if len(kept) == WEIGHTS:
@@ -155,13 +155,4 @@ def _different(group: CueGroup, found: Iterator[LinkWeight]) -> list[LinkWeight]
 
 
 def _alike(group: CueGroup, text: str, other: str) -> bool:
-    if group is CueGroup.URL:
-        return any(text[i : i + 3] in other for i in range(len(text) - 2))
-    return group is CueGroup.PATH and (
-        text in other or not _styled(text).isdisjoint(_styled(other))
-    )
-
-
-def _styled(path: str) -> set[str]:
-    """Return the steps of a path that have an id or a class."""
-    return {step for step in path.split() if "." in step}
+    return group is CueGroup.URL and any(text[i : i + 3] in other for i in range(len(text) - 2))
