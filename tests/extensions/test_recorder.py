@@ -16,7 +16,10 @@ from scrapy.utils.test import get_crawler
 from soup import FOOD
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.output import WatchOptions
+from tres_scrapy.crawl.share import Holder
 from tres_scrapy.extensions.recorder import Recorder, settings_of
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.run.writer import Writer
@@ -129,6 +132,23 @@ def test_record_that_fails_at_the_end_is_one_line(caplog, tmp_path):
     writer.journal.database.execute("PRAGMA query_only = ON")
     recorder.engine_stopped()
     assert caplog.text.count("attempt to write a readonly database") == 1
+
+
+def test_end_warns_of_the_site_that_gave_most(caplog, monkeypatch):
+    """A short crawl ends before the first snapshot that is due, at its last one."""
+    crawler = crawler_of()
+    crawler.stats = MemoryStatsCollector(get_crawler())
+    recorder = Recorder(crawler, Config(topic="food", watch=WatchOptions(report=False)))
+    holder = Holder("a.test", sites=1, pages=80, of=100, linkers=2)
+    nothing, journal = (lambda *_, **__: None), SimpleNamespace(steps=100)
+    recorder._writer = SimpleNamespace(
+        holder=holder, journal=journal, close=nothing, note_health=nothing
+    )
+    session = SimpleNamespace(crawl=SimpleNamespace(pages=100), follows_all=False)
+    monkeypatch.setattr(CrawlSession, "of", lambda _: session)
+    recorder.engine_stopped()
+    (said,) = caplog.messages
+    assert said.startswith("a.test gave 80% of the last 100 pages; 2 other sites link to a.test")
 
 
 def test_used_settings_are_recorded():

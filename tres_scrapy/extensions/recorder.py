@@ -153,8 +153,10 @@ class Recorder:
         session = CrawlSession.of(self._crawler)
         pages, is_own = session.crawl.pages, not session.follows_all
         steps = self._writer.journal.steps
+        writer = self._writer
         if not self._save(end, time(), self._reason, **facts):
             return
+        self._warn(writer.holder)
         if self._job is None and (not steps or (is_own and not pages)):
             self.path.unlink()  # an empty file would only mislead
         elif self._config.watch.record and self._config.watch.report and pages:
