@@ -277,6 +277,8 @@ def test_phrase_of_hostile_pages_are_text(tmp_path):
     assert {"onerror", "alert"} <= texts, "it was learned"
     assert "<img" not in page
     assert "<script>-" not in page
+    figures = json.loads(page.split('id="figures">')[1].split("</script>")[0])
+    assert "<img" not in json.dumps(figures), "Plotly reads some tags"
 
 
 def changed(linked, tmp_path, statement):
