@@ -14,7 +14,8 @@ best 20 pages are taken for relevant, the lower two thirds for not, and a logist
 them from TF-IDF; answers count two to three times.
 
 The judge `pack` is a topic pack that TRES brings, corrected by answers, on the topics that have
-one. Its line "alone" is the pack with its own threshold.
+one. Its line "alone" is the pack with its own threshold; without answers it differs from that where
+the pack is blind, and its keywords count too.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from tres_scrapy.topic.keyword_topic import THRESHOLD, KeywordTopic, PageWords
 from tres_scrapy.topic.pack import Pack, text_of
 from tres_scrapy.topic.question import questions
 from tres_scrapy.topic.shipped import VECTORS, packs, shipped_models
+from tres_scrapy.topic.topic_learner import keywords_of
 
 Numbers = NDArray[np.float64]
 Steps = Iterator[tuple[Numbers, float]]  # scores of all pages and the threshold, at each mark
@@ -154,15 +156,16 @@ def ours(
     web: Web,
     seen: NDArray[np.int64],
     tested: NDArray[np.int64],
-    keywords: list[str],
+    keywords: KeywordSet,
     true: NDArray[np.bool_],
+    edge: float | None = None,
 ) -> Steps:
     """Yield P(relevant) of all pages, 0 where it is not tested, at each mark."""
-    topic = KeywordTopic.in_english(KeywordSet.parse(keywords))
+    topic = KeywordTopic.in_english(keywords)
     found = np.zeros(len(web.pages))
     pages, row = [web.pages[each] for each in seen], {web.pages[each].url: each for each in seen}
     answers: dict[str, bool] = {}
-    fit = topic.fit(pages, answers)
+    fit = topic.fit(pages, answers, edge)
     while True:
         if len(answers) in MARKS:
             found[tested] = fit.judge(web.pages[each] for each in tested)
@@ -171,7 +174,7 @@ def ours(
             return
         asked = questions(fit.judge, pages, answers, ROUND)
         answers |= {page.url: bool(true[row[page.url]]) for page, *_ in asked}
-        fit = topic.fit(pages, answers)
+        fit = topic.fit(pages, answers, edge)
 
 
 def corrected(
@@ -191,7 +194,8 @@ def corrected(
     for row in chosen:
         pages[row] = pages[row]._replace(prior=float(odds_of(found[row])))
     yield found, pack.threshold
-    yield from ours(web._replace(pages=pages), seen, tested, [topic], true)
+    edge, keywords = float(odds_of(pack.threshold)), keywords_of(pack)
+    yield from ours(web._replace(pages=pages), seen, tested, keywords, true, edge)
 
 
 class Simple:
@@ -279,7 +283,9 @@ def measure(web: Web, topics: dict[str, str], draw: int, names: list[str]) -> di
     tested = rng.choice(rest, min(TESTED, len(rest)), replace=False)
     judges: dict[str, Callable[[list[str], NDArray[np.bool_]], Steps]] = {}
     if "ours" in names:
-        judges["ours"] = lambda keywords, true: ours(web, seen, tested, keywords, true)
+        judges["ours"] = lambda keywords, true: ours(
+            web, seen, tested, KeywordSet.parse(keywords), true
+        )
     if "simple" in names:
         judges["simple"] = Simple(web, seen).steps
     if "pack" in names:

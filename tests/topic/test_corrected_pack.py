@@ -1,6 +1,7 @@
 """A trained pack that answers correct while the crawl runs."""
 
 from dataclasses import replace
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -12,11 +13,11 @@ from tres_scrapy.page.copies import SKETCH
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.corrected_pack import CorrectedPack, odds_of
 from tres_scrapy.topic.judge import Source
-from tres_scrapy.topic.learning_judge import LearningTask
+from tres_scrapy.topic.learning_judge import FIRST_PAGES, LearningTask
 from tres_scrapy.topic.pack import load_packs
-from tres_scrapy.topic.shipped import packs
+from tres_scrapy.topic.shipped import TOPIC_FILE, packs
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers
-from tres_scrapy.topic.topic_learner import begin_topic
+from tres_scrapy.topic.topic_learner import begin_topic, learn_answers
 from tres_scrapy.url.message import TresError
 
 WAITING = (("http://y.test/", "leek soup with bread"), ("http://z.test/", "football"))
@@ -104,7 +105,7 @@ def test_damaged_folder_does_not_end_the_crawl(task):
     (task.folder / "pack").mkdir()
     judge.learn()
     notes = [each.notes for each in judge(sources(0, 1))]
-    assert notes[0][0].startswith("answers are not learned: ")
+    assert notes[0][0].startswith("the topic cannot learn: ")
     assert notes[1] == ()
     judge.learn()
     assert judge(sources(2))[0].notes == ()
@@ -127,3 +128,68 @@ def test_threshold_of_the_pack_stays(task, tmp_path):
     moved = odds_of([one.probability, other.probability]) - odds_of(trained.threshold)
     assert moved == pytest.approx(odds_of([*one.scores.values(), *other.scores.values()]), abs=1e-3)
     assert np.isfinite(odds_of([0.0, 1.0])).all()
+
+
+@pytest.fixture
+def strict(task, tmp_path):
+    """The task of a pack with a threshold so high that it calls no page relevant."""
+    pack = tmp_path / "models" / "food"
+    copytree(packs()["food"], pack)
+    copytree(packs()["food"].parent / "vectors", tmp_path / "models" / "vectors")
+    facts = (pack / TOPIC_FILE).read_text().replace("threshold = 0.3728", "threshold = 0.999999")
+    (pack / TOPIC_FILE).write_text(facts)
+    assert load_packs([pack]).threshold == 0.999999
+    return replace(task, pack=pack)
+
+
+def test_pack_that_is_blind_learns_from_its_keywords(strict):
+    judge = strict.load()
+    for start in range(0, 48, 8):
+        before = judge(sources(*range(start, start + 8)))
+        judge.learn()
+    assert not strict.folder.exists()
+    judge(sources(48, 49))
+    judge.learn()  # the first fifty pages are there
+    after = judge(sources(50, 51))
+    assert before[0].probability < judge._trained.threshold < after[0].probability
+    assert after[1].probability < judge._trained.threshold
+    assert after[0].scores["food"] == pytest.approx(before[0].probability, abs=1e-3)
+    assert after[0].model
+    said = "the trained topic hardly knows such pages: it calls 0 of 50 pages relevant, its "
+    assert [each.notes[0][: len(said)] for each in after if each.notes] == [said]
+    judge._holding.close()  # as the end of its process
+    resumed = strict.load()(sources(50, 51))
+    assert [each.probability for each in resumed] == [each.probability for each in after]
+
+
+def test_pack_that_finds_pages_does_not_learn(task):
+    judge = task.load()
+    judge(sources(*range(FIRST_PAGES)))
+    judge.learn()
+    judge(sources(*range(1, FIRST_PAGES, 2)))  # all that comes later is irrelevant
+    judge(sources(*range(1, FIRST_PAGES, 2)))
+    judge.learn()
+    assert not task.folder.exists()
+
+
+def test_own_judge_is_not_doubted(strict, tmp_path, monkeypatch):
+    (tmp_path / "never.py").write_text("def judge(pages):\n    return [0.0] * len(pages)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    judge = replace(strict, own_judge="never:judge").load()
+    judge(sources(*range(FIRST_PAGES)))
+    judge.learn()
+    assert not strict.folder.exists()
+    asked = replace(strict, own_judge="never:judge", asks=True).load()
+    asked(sources(*range(FIRST_PAGES)))
+    asked.learn()
+    assert asked(sources(50))[0].probability == 0.0
+
+
+def test_answers_about_no_page_leave_a_blind_pack_blind(strict):
+    judge = strict.load()
+    judge(sources(*range(FIRST_PAGES)))
+    judge.learn()
+    judge._holding.close()
+    told(strict, {"http://elsewhere.test/": True})
+    assert learn_answers(TopicFolder(strict.folder))
+    assert strict.load()(sources(50))[0].probability > judge._trained.threshold

@@ -164,3 +164,52 @@ def test_answers_that_the_model_expects_change_little(topic):
 def test_scores_that_differ_by_rounding_are_equal():
     assert _deviation(0.3 + np.array([0.0, 1e-16, -1e-16])) == 1.0
     assert _deviation(np.array([0.1, 0.3])) == pytest.approx(0.1)
+
+
+def by_pack(pages, relevant, other):
+    """The pages, with these log odds by a trained pack for food and for others."""
+    return [page._replace(prior=relevant if "soup" in page.words else other) for page in pages]
+
+
+MANY = [
+    sheet((FOOD if number % 2 == 0 else OTHER).format(WORDS[number % 8]) * 2, number)
+    for number in range(60)
+]
+
+
+def test_blind_pack_is_judged_by_its_keywords_too(topic):
+    pages = by_pack(MANY, -7.0, -9.0)
+    fit = topic.fit(pages, {}, edge=-1.0)
+    assert fit.blindness.startswith("calls 0 of 60 pages relevant, its keywords ")
+    assert fit.prior_weight > 0
+    assert not fit.is_uncorrected
+    alone = topic.fit(MANY, {})
+    found, by_words = fit.judge(pages), alone.judge(MANY)
+    assert (found >= 0.5).sum() == (by_words >= 0.5).sum()
+    assert fit.found == pytest.approx(found, abs=1e-5)
+    # of two pages with the same words, the pack still says which is more likely
+    low, high = fit.judge([pages[0]._replace(prior=-9.0), pages[0]])
+    assert low < high
+
+
+@pytest.mark.parametrize(
+    ("pages", "edge"),
+    [
+        (by_pack(MANY, 3.0, -5.0), -1.0),  # it finds them
+        (by_pack(MANY[:12], -7.0, -9.0), -1.0),  # too few to say
+        (by_pack(MANY[1::2] * 2, -7.0, -9.0), -1.0),  # the keywords find nothing either
+        (by_pack(MANY, -7.0, -9.0), None),  # it is never doubted
+    ],
+)
+def test_pack_that_is_not_blind_stands_alone(topic, pages, edge):
+    fit = topic.fit(pages, {}, edge=edge)
+    assert fit.is_uncorrected
+    assert not fit.blindness
+
+
+def test_answers_about_a_blind_pack_correct_its_keywords(topic):
+    pages = by_pack(MANY, -7.0, -9.0)
+    fit = topic.fit(pages, {MANY[number].url: number % 2 == 1 for number in range(20)}, edge=-1.0)
+    assert fit.blindness
+    food, other = fit.judge(pages[20:22])
+    assert food < 0.5 < other

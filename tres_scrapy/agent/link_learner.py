@@ -145,6 +145,7 @@ class LinkLearner:
         self._links = Table(_LINK)
         self._checkpoint = b""
         self._next = 0  # the row from which waiting samples are rated again
+        self._is_resumed = False  # and has not learned by the topic of now since
 
     def rate(self, rows: Rows) -> None:
         """Set P(relevant) of samples from what the model has learned so far."""
@@ -204,17 +205,19 @@ class LinkLearner:
     def relearn(self, lessons: Mapping[int, tuple[float, float]]) -> bool:
         """Learn by the topic of now: rewards and targets of fetched samples, by row.
 
-        A sample that could not earn a reward, such as a copy, still cannot. Return whether anything
-        has changed.
+        A sample that could not earn a reward, such as a copy, still cannot. In a resumed crawl,
+        features of links tell what was known when they were found: the first time all are
+        corrected. Return whether anything has changed.
         """
         rows, known = self._lessons["row"], self._lessons["reward"]
         rewards, targets = {}, {}
         for place in np.flatnonzero(np.isin(rows, list(lessons))).tolist():
             row = int(rows[place])
             reward, targets[row] = lessons[row]
-            if reward != known[place]:
+            if reward != known[place] or self._is_resumed:
                 self._correct_reward(place, reward)
                 rewards[row] = known[place] = reward
+        self._is_resumed = False
         if rewards:
             self._store.correct_paths(rewards)
         return self._trainer.correct(targets) or bool(rewards)
@@ -248,6 +251,7 @@ class LinkLearner:
             first, count = next(links)
             self.expand(experience.row, np.arange(first, first + count))
         self.rate(self._store.pending_rows())
+        self._is_resumed = True
 
     def links(self, rows: Rows) -> Links:
         """Return what the model reads of samples now."""

@@ -66,10 +66,10 @@ def topic_view(record: Record, say: Callable[[str], None] | None = None) -> Topi
     if say is not None:
         for line in dict.fromkeys(lines):
             say(line)
-    pack = Pack.load(folder.pack)
-    if pack.prior_weight and not state.get("pulls"):  # no answer was about a page fetched
+    fit = TopicFit.of(Pack.load(folder.pack))
+    if fit.is_uncorrected:  # no answer was about a page fetched
         return None
-    return TopicView(TopicFit.of(pack), answers, sha256(folder.pack / TOPIC_FILE))
+    return TopicView(fit, answers, sha256(folder.pack / TOPIC_FILE))
 
 
 def words_of(page: Fetch, stored: StoredText, trained: float) -> PageWords:

@@ -230,9 +230,9 @@ def topic_reason(folder: TopicFolder, url: str) -> TopicReason | None:
     if url not in pages:
         return None
     pack, state = Pack.load(folder.pack), folder.read_state()
-    if pack.prior_weight and not state.get("answers"):
-        return None
     fit = TopicFit.of(pack)
+    if fit.is_uncorrected:
+        return None
     model, slope = fit.model, fit.calibration.slope
     added = model.contributions_of_counts(pages[url].words)
     words = _heaviest({word: slope * value for word, value in added.items()})

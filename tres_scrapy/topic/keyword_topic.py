@@ -1,6 +1,8 @@
 """A topic from keywords, seed pages, pages that a crawl has fetched, and a few answers.
 
 What a trained pack says of the pages may take the place of the keywords: answers then correct it.
+Without answers it stands alone, unless it is blind here: it calls far fewer pages relevant than its
+own keywords let expect, as the pages that it was trained on were of another kind.
 
 It starts as the weighted words of the keywords and of words near them (word vectors). After ten
 pages, their fields say how likely each is relevant by the keywords (keyword_score.py), and a
@@ -62,6 +64,12 @@ FIRST_MIDDLE: Final = 0.1
 # Pages that fit the keywords best count as relevant until better ones are found.
 BEST_PAGES: Final = 5
 BEST_SHARE: Final = 0.3  # of all pages that these are at most
+# A trained pack is blind if it calls fewer than this share of the pages relevant that its keywords
+# let expect, which are at least so many. Then the topic is learned as from the keywords; what the
+# pack says has this deviation beside theirs.
+BLIND: Final = 0.5
+EVIDENCE: Final = 10
+BLIND_WEIGHT: Final = 0.5
 STANDS_OUT: Final = -3.3  # log odds of a page that has something of the keywords
 ROUNDING: Final = 1e-9  # of a score
 
@@ -87,7 +95,8 @@ class TopicFit(NamedTuple):
     `few` says whether hardly a page fits the keywords. `pulls` holds, by URL of an answered page,
     what the answer adds to the log odds of a page with exactly its words. `prior_weight` is how
     much the log odds by a trained pack count, 0 without one. `found` is P(relevant) of the pages
-    that were learned [n], if it was computed.
+    that were learned [n], if it was computed. `blindness` says why a trained pack is blind, if it
+    is.
     """
 
     model: BagOfWords
@@ -99,6 +108,7 @@ class TopicFit(NamedTuple):
     pulls: Mapping[str, float] = MappingProxyType({})
     prior_weight: float = 0.0
     found: Numbers | None = None
+    blindness: str = ""
 
     @classmethod
     def of(cls, pack: Pack) -> Self:
@@ -111,6 +121,11 @@ class TopicFit(NamedTuple):
         """Return what is known of a trained pack before the first answer: its own log odds."""
         model = _made(["the"], np.ones(1), np.zeros(1))  # a word that says nothing
         return cls(model, Calibration(1.0, 0.0), pages, prior_weight=1.0)
+
+    @property
+    def is_uncorrected(self) -> bool:
+        """Whether a trained pack stands alone."""
+        return bool(self.prior_weight) and not self.model.weights[1].any()
 
     @property
     def shares(self) -> dict[str, list[float]]:
@@ -181,16 +196,19 @@ class KeywordTopic:
         found = [common[place] for place in order[: most + len(self._given)].tolist()]
         return [word for word in found if word not in self._given][:most]
 
-    def fit(self, pages: Sequence[PageWords], answers: Mapping[str, bool]) -> TopicFit:
+    def fit(
+        self, pages: Sequence[PageWords], answers: Mapping[str, bool], edge: float | None = None
+    ) -> TopicFit:
         """Return the model after these pages and answers, by URL; the same input, the same model.
 
-        Pages with a `prior` are judged by that alone before the first answer.
+        Pages whose `prior` is `edge` or more are relevant by their trained pack. It stands alone
+        before the first answer, unless it is blind; without `edge` it is not doubted.
 
         It takes less than half a second of processor time for 2,000 pages.
         """
         told = {row: answers[page.url] for row, page in enumerate(pages) if page.url in answers}
         has_prior = any(page.prior is not None for page in pages)
-        if has_prior and not told:
+        if has_prior and not told and len(pages) < FEWEST_PAGES:
             return TopicFit.uncorrected(len(pages))
         counts, nearness = self._table.read([page.words for page in pages])
         words, counts, rarity, fields = self._vocabulary(pages, counts)
@@ -198,25 +216,34 @@ class KeywordTopic:
         keywords = self._keywords(words)
         seeds = [row for row, page in enumerate(pages) if page.is_seed]
         first = self._first(words, rarity, texts.take(seeds), keywords)
-        if has_prior:
-            first = np.zeros(len(words))
         if not told and len(pages) < FEWEST_PAGES:
             line = Calibration(FIRST_SLOPE, -FIRST_SLOPE * FIRST_MIDDLE)
             return TopicFit(_made(words, rarity, first), line, len(pages))
-        before = known = _priors(pages)
-        if not has_prior:
-            before = log_odds(counts, fields, keywords, nearness)
-            known = texts.times(first) - _likeness_to_itself(pages)
+        trained, by_words = _priors(pages), log_odds(counts, fields, keywords, nearness)
+        blindness = ""
+        if has_prior and edge is not None:
+            blindness = _blindness(trained >= edge, by_words)
+        if has_prior and not (told or blindness):
+            return TopicFit.uncorrected(len(pages))
+        is_corrected = has_prior and not blindness
+        if is_corrected:
+            first, before, known = np.zeros(len(words)), trained, trained
+        else:
+            before, known = by_words, texts.times(first) - _likeness_to_itself(pages)
         lesson = learn(texts, before, told)
         has_yes = any(told.values())
         share = TRUST * (1 + (TOLD_PAGES if has_yes else FIRST_PAGES) / len(pages))
         trust = share * _deviation(lesson.held_out) / _deviation(known)
         scores = lesson.held_out + trust * known
+        prior_weight = trust * is_corrected
+        if blindness:
+            prior_weight = BLIND_WEIGHT * _deviation(scores) / _deviation(trained)
+            scores = scores + prior_weight * trained
         rows, labels = list(told), np.array([*told.values()], dtype=bool)
         guess = expected_place(scores, _expected(before), None if has_yes else sigmoid(before))
         found = find_threshold(scores, guess, scores[rows], labels)
         line = Calibration(found.slope, found.slope * (lesson.intercept - found.place))
-        weights, prior_weight = lesson.weights + trust * first, trust * has_prior
+        weights = lesson.weights + trust * first
         return TopicFit(
             _made(words, rarity, weights),
             line,
@@ -226,7 +253,8 @@ class KeywordTopic:
             threshold=found,
             pulls={pages[row].url: found.slope * pull for row, pull in lesson.pulls.items()},
             prior_weight=prior_weight,
-            found=line.probabilities(texts.times(weights) + prior_weight * _priors(pages)),
+            found=line.probabilities(texts.times(weights) + prior_weight * trained),
+            blindness=blindness,
         )
 
     def _vocabulary(
@@ -305,6 +333,17 @@ def _expected(before: Numbers) -> float:
     """Return how many pages may be relevant by their log odds [n], 0 if none stands out."""
     least = min(BEST_PAGES, BEST_SHARE * len(before), float((before > STANDS_OUT).sum()))
     return max(float(sigmoid(before).sum()), least) if least else 0.0
+
+
+def _blindness(called: NDArray[np.bool_], before: Numbers) -> str:
+    """Return why a pack that calls these pages relevant [n] is blind, "" if it is not.
+
+    `before` [n] are the log odds of the pages by its keywords.
+    """
+    expected, count = float(sigmoid(before).sum()), int(called.sum())
+    if expected < EVIDENCE or count >= BLIND * expected:
+        return ""
+    return f"calls {count} of {len(before)} pages relevant, its keywords {expected:.0f}"
 
 
 def _likeness_to_itself(pages: Sequence[PageWords]) -> Numbers:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +20,20 @@ from tres_scrapy.topic.topic_folder import TopicFolder
 from tres_scrapy.topic.topic_learner import TopicLearner, begin_topic, keywords_of
 from tres_scrapy.url.message import TresError, plainly
 
+FIRST_PAGES: Final = 50  # of a crawl with a trained pack
+FEW: Final = 0.2  # share of them that is relevant, below which the pack may be blind
+
 
 @dataclass(frozen=True)
 class LearningTask(Task):
     """A task whose topic learns in a folder.
 
     `keywords` are the lines of the keywords file; there are none with a trained pack. Its pages are
-    kept and asked about from the first on if it `asks` or has learned before, else from the first
-    answer on. `answers` is the file of answers, if that is not in the folder. `models` is the
-    folder of the shipped packs: this process is killed at its end, and would leave behind what it
-    unpacks of a zipped egg.
+    kept and asked about from the first on if it `asks` or has learned before, or if few of the
+    first pages are relevant: the pack may be blind (see keyword_topic.py). Else they are kept from
+    the first answer on. `answers` is the file of answers, if that is not in the folder. `models` is
+    the folder of the shipped packs: this process is killed at its end, and would leave behind what
+    it unpacks of a zipped egg.
     """
 
     folder: Path = Path()
@@ -77,6 +82,9 @@ class LearningJudge:
         self._trained = trained
         self._learner: TopicLearner | None = None
         self._can_begin = True
+        doubts = trained is not None and not trained.has_own_judge
+        # None when it is known whether few of them are relevant
+        self._first: list[tuple[Source, Judged]] | None = [] if doubts else None
         self._notes: list[str] = []
         self._holding = ExitStack()  # the topic, until this process ends
 
@@ -98,27 +106,57 @@ class LearningJudge:
             self._holding.close()
 
     def learn(self) -> None:
-        """Learn what is new; a trained pack begins with the first answer."""
-        if self._learner is None and self._can_begin and self.has_answers:
+        """Learn what is new; a trained pack begins with the first answer, or if few pages fit."""
+        if self._learner is None and self._can_begin and (self.has_answers or self._finds_little):
             try:
                 self.hold(TopicFolder(self._task.folder).reserved())
             except (OSError, TresError) as error:
                 self._can_begin = False
-                self._notes.append(f"answers are not learned: {plainly(error)}")
+                self._notes.append(f"the topic cannot learn: {plainly(error)}")
+            self._keep(self._first or ())
+            self._first = None
         if self._learner is not None:
             self._learner.learn()
+
+    @property
+    def _finds_little(self) -> bool:
+        """Whether few of the first pages are relevant; forget them if many are."""
+        if self._first is None or len(self._first) < FIRST_PAGES:
+            return False
+        assert self._trained is not None
+        least = self._trained.threshold
+        count = sum(judged.probability >= least for _, judged in self._first)
+        if count >= FEW * len(self._first):
+            self._first = None
+        return self._first is not None
+
+    def _keep(self, pages: Iterable[tuple[Source, Judged]]) -> None:
+        """Keep what the topic can learn from pages; before it learns, those that come first."""
+        usable = [
+            (source, each)
+            for source, each in pages
+            if each.page.may_be_kept
+            and not (source.is_sitemap or each.is_missing or each.wall or each.is_broken)
+        ]
+        if self._learner is None:
+            if self._first is not None:
+                self._first += usable
+            return
+        for source, each in usable:
+            self._learner.keep(
+                each.page, each.mark, is_seed=source.is_seed, prior=self._prior(each)
+            )
 
     def __call__(self, sources: Sequence[Source]) -> list[Judged]:
         """Judge pages, and keep what the topic can learn from them."""
         learner = self._learner
         if learner is None:
             judged = self._read(self._trained, sources)
+            self._keep(zip(sources, judged, strict=True))
             notes, self._notes = tuple(self._notes), []
             return [each._replace(notes=notes) for each in judged[:1]] + judged[1:]
         judged = self._read(learner.pack, sources)
-        for source, each in zip(sources, judged, strict=True):
-            if each.page.may_be_kept and not (each.is_missing or each.wall or each.is_broken):
-                learner.keep(each.page, each.mark, is_seed=source.is_seed, prior=self._prior(each))
+        self._keep(zip(sources, judged, strict=True))
         judged = [
             each._replace(
                 model=learner.model,

@@ -193,6 +193,11 @@ class Pack:
         if judge.name != self.judged_by:
             self.threshold = OWN_THRESHOLD
 
+    @property
+    def has_own_judge(self) -> bool:
+        """Whether a function of the user's own judges pages instead of the classifier."""
+        return self._own_judge is not None
+
     def judge(self, pages: Sequence[Page]) -> list[Judged]:
         """Judge all pages and the anchors of their links in one call of the model."""
         own = None if self._own_judge is None else self._ask(self._own_judge, pages)

@@ -119,7 +119,9 @@ class TopicLearner:
         # of two answers about a page, that of the last file counts
         self._named = answers
         self._files = [*([answers] if answers else []), self.folder.answers]
-        self._origin = {"file": str(answers.resolve()) if answers else "", "seed": seed}
+        self._edge = state.get("edge") if trained is None else _edge_of(trained)
+        file = str(answers.resolve()) if answers else ""
+        self._origin = {"file": file, "seed": seed, "edge": self._edge}
         self._salt = str(seed).encode()
         self._topic = KeywordTopic.in_english(keywords, models)
         self._near = self._topic.near(NEAR)
@@ -130,7 +132,7 @@ class TopicLearner:
         self._seen = max((number for number, _ in self._kept.values()), default=0)
         self._next: int = state.get("next", 1)
         self.known_answers: dict[str, bool] = state.get("answers", {})  # to the model
-        self._load(is_corrected=bool(state.get("pulls")))
+        self._load()
         self._notes: list[str] = []
         self._wrong = set[str]()  # what was said of files of answers
         self._strange = set[str]()  # URLs of answers that were said to be of no page
@@ -200,7 +202,7 @@ class TopicLearner:
         self._forget(answers)
         marks = sorted(self._kept, key=lambda mark: self._kept[mark][0])
         pages = [self._kept[mark][1] for mark in marks]
-        fit = self._topic.fit(pages, answers)
+        fit = self._topic.fit(pages, answers, self._edge)
         self._warn(fit)
         self._next = int(self._seen * GROWTH) + 10
         changed, self.known_answers = answers != self.known_answers, answers
@@ -219,7 +221,12 @@ class TopicLearner:
         return dict(zip(marks, found.tolist(), strict=True))
 
     def _warn(self, fit: TopicFit) -> None:
-        """Say once that the crawl has found hardly a page by the keywords."""
+        """Say once that a trained pack is blind, or that hardly a page fits the keywords."""
+        if fit.blindness and self._fit.is_uncorrected:
+            self._notes.append(
+                f"the trained topic hardly knows such pages: it {fit.blindness}; from now on its "
+                "keywords count more than it; answers help (`tres answer`)"
+            )
         few = fit.few and fit.pages >= QUESTIONS
         if few and not self._warned:
             self._notes.append(
@@ -238,18 +245,19 @@ class TopicLearner:
                 f"{printable(min(urls))}: not learned from"
             )
 
-    def _load(self, *, is_corrected: bool) -> None:
+    def _load(self) -> None:
         """Load the model; `model` names it, "" for a trained pack that nothing corrects."""
         self._own = self.pack = Pack.load(self.folder.pack)
         self.model = sha256(self.folder.pack / TOPIC_FILE)
         if self._trained is not None:
-            self.pack = CorrectedPack(self._trained, self._own) if is_corrected else self._trained
-            self.model = self.model if is_corrected else ""
+            is_alone = self._fit.is_uncorrected
+            self.pack = self._trained if is_alone else CorrectedPack(self._trained, self._own)
+            self.model = "" if is_alone else self.model
 
     def _keep_fit(self, fit: TopicFit, *, changed: bool) -> None:
         before = self._fit
         self.folder.write_pack(self._name, self._topic.keywords, self._near, fit)
-        self._load(is_corrected=bool(fit.pulls))
+        self._load()
         is_first = not self.folder.read_state()
         summary = _summary(fit, self.known_answers, changed=changed, is_first=is_first)
         if changed:
@@ -304,6 +312,11 @@ class TopicLearner:
             self._notes.append(str(error))
             return self.known_answers
         return answers
+
+
+def _edge_of(trained: Pack) -> float | None:
+    """Return the log odds from which on pages are relevant; the user's own judge is not doubted."""
+    return None if trained.has_own_judge else float(odds_of(trained.threshold))
 
 
 def _check_file(file: Path | None, used: Mapping[str, bool], found: Mapping[str, bool]) -> None:
