@@ -158,6 +158,7 @@ def ours(
     tested: NDArray[np.int64],
     keywords: KeywordSet,
     true: NDArray[np.bool_],
+    *,
     edge: float | None = None,
 ) -> Steps:
     """Yield P(relevant) of all pages, 0 where it is not tested, at each mark."""
@@ -195,7 +196,7 @@ def corrected(
         pages[row] = pages[row]._replace(prior=float(odds_of(found[row])))
     yield found, pack.threshold
     edge, keywords = float(odds_of(pack.threshold)), keywords_of(pack)
-    yield from ours(web._replace(pages=pages), seen, tested, keywords, true, edge)
+    yield from ours(web._replace(pages=pages), seen, tested, keywords, true, edge=edge)
 
 
 class Simple:
