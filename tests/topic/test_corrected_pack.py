@@ -12,9 +12,10 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.copies import SKETCH
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.corrected_pack import CorrectedPack, odds_of
-from tres_scrapy.topic.judge import Source
-from tres_scrapy.topic.learning_judge import FIRST_PAGES, LearningTask
-from tres_scrapy.topic.pack import load_packs
+from tres_scrapy.topic.judge import FIRST_PAGES, Source
+from tres_scrapy.topic.keyword_topic import PageWords
+from tres_scrapy.topic.learning_judge import LearningTask
+from tres_scrapy.topic.pack import load_packs, text_of
 from tres_scrapy.topic.shipped import TOPIC_FILE, packs
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers
 from tres_scrapy.topic.topic_learner import begin_topic, learn_answers
@@ -142,14 +143,19 @@ def strict(task, tmp_path):
     return replace(task, pack=pack)
 
 
+def little(*numbers):
+    """Pages of a crawl that has found little so far."""
+    return [each._replace(little=True) for each in sources(*numbers)]
+
+
 def test_pack_that_is_blind_learns_from_its_keywords(strict):
     judge = strict.load()
     for start in range(0, 48, 8):
         before = judge(sources(*range(start, start + 8)))
         judge.learn()
     assert not strict.folder.exists()
-    judge(sources(48, 49))
-    judge.learn()  # the first fifty pages are there
+    judge(little(48, 49))
+    judge.learn()  # the first pages are there
     after = judge(sources(50, 51))
     assert before[0].probability < judge._trained.threshold < after[0].probability
     assert after[1].probability < judge._trained.threshold
@@ -158,38 +164,112 @@ def test_pack_that_is_blind_learns_from_its_keywords(strict):
     said = "the trained topic hardly knows such pages: it calls 0 of 50 pages relevant, its "
     assert [each.notes[0][: len(said)] for each in after if each.notes] == [said]
     judge._holding.close()  # as the end of its process
-    resumed = strict.load()(sources(50, 51))
-    assert [each.probability for each in resumed] == [each.probability for each in after]
+    resumed = strict.load()
+    again = resumed(sources(50, 51))
+    assert [each.probability for each in again] == [each.probability for each in after]
+    judge_more(resumed, range(52, 80))
+    assert resumed(sources(0))[0].probability > judge._trained.threshold
 
 
-def test_pack_that_finds_pages_does_not_learn(task):
+def judge_more(judge, numbers):
+    """Judge pages and learn from them; nothing is said."""
+    found = judge(sources(*numbers))
+    judge.learn()
+    said = [note for each in found for note in each.notes]
+    assert not any("hardly knows" in note for note in said)
+
+
+def test_blind_pack_says_the_same_of_all_anchors(strict):
+    judge = strict.load()
+    judge(little(*range(FIRST_PAGES)))
+    judge.learn()
+    pack = judge._learner.pack
+    features = pack.action_features(["http://a.test/"] * 2, ["leek soup with bread", "football"])
+    assert features[0, 2] > features[1, 2]
+    trained = judge._trained.action_features(["http://a.test/"], ["leek soup with bread"])
+    pack._trained.action_features = lambda urls, anchors: 0.5 * trained.repeat(len(urls), axis=0)
+    assert pack.action_features(["http://a.test/"], ["football"])[0, 2] == features[1, 2]
+
+
+@pytest.mark.parametrize("share", [False, None])
+def test_pack_that_finds_pages_does_not_learn(task, share):
     judge = task.load()
+    for _ in range(3):
+        judge([each._replace(little=share) for each in sources(*range(FIRST_PAGES))])
+        judge.learn()
+    assert not task.folder.exists()
+
+
+def test_pack_of_a_watched_crawl_is_not_doubted(strict):
+    judge = replace(strict, asks=True).load()
     judge(sources(*range(FIRST_PAGES)))
     judge.learn()
-    judge(sources(*range(1, FIRST_PAGES, 2)))  # all that comes later is irrelevant
-    judge(sources(*range(1, FIRST_PAGES, 2)))
+    assert not judge(sources(50))[0].model
+    judge(little(51))
     judge.learn()
-    assert not task.folder.exists()
+    assert judge(sources(52))[0].model
 
 
 def test_own_judge_is_not_doubted(strict, tmp_path, monkeypatch):
     (tmp_path / "never.py").write_text("def judge(pages):\n    return [0.0] * len(pages)\n")
     monkeypatch.syspath_prepend(tmp_path)
     judge = replace(strict, own_judge="never:judge").load()
-    judge(sources(*range(FIRST_PAGES)))
+    judge(little(*range(FIRST_PAGES)))
     judge.learn()
     assert not strict.folder.exists()
     asked = replace(strict, own_judge="never:judge", asks=True).load()
-    asked(sources(*range(FIRST_PAGES)))
+    asked(little(*range(FIRST_PAGES)))
     asked.learn()
     assert asked(sources(50))[0].probability == 0.0
 
 
+def test_pack_without_keywords_is_not_doubted(strict):
+    facts = strict.pack / TOPIC_FILE
+    lines = facts.read_text().splitlines()
+    empty = [
+        f"{line.split()[0]} = []" if line.startswith(("given", "phrases")) else line
+        for line in lines
+    ]
+    facts.write_text("\n".join(empty))
+    judge = strict.load()
+    judge(little(*range(FIRST_PAGES)))
+    judge.learn()
+    assert not judge(sources(50))[0].model
+
+
 def test_answers_about_no_page_leave_a_blind_pack_blind(strict):
     judge = strict.load()
-    judge(sources(*range(FIRST_PAGES)))
+    judge(little(*range(FIRST_PAGES)))
     judge.learn()
     judge._holding.close()
     told(strict, {"http://elsewhere.test/": True})
     assert learn_answers(TopicFolder(strict.folder))
     assert strict.load()(sources(50))[0].probability > judge._trained.threshold
+
+
+def test_topic_that_is_held_is_learned_when_it_is_free(strict):
+    judge = strict.load()
+    strict.folder.mkdir()
+    with TopicFolder(strict.folder).held():
+        judge(little(*range(FIRST_PAGES)))
+        judge.learn()
+        assert judge._learner is None
+    judge.learn()
+    assert judge(sources(50))[0].model
+
+
+def test_pages_that_are_known_are_kept_once(strict):
+    judge = strict.load()
+    judge(sources(*range(20)))
+    folder = TopicFolder(strict.folder)
+    folder.path.mkdir()
+    begin_topic(folder, "food", judge._trained)
+    pages = [page(number) for number in range(20)]
+    folder.keep_pages(
+        (n, str(n), PageWords(each.url, each.title, "", text_of(each).counts(), prior=0.0))
+        for n, each in enumerate(pages, 1)
+    )
+    judge(little(20, 21))
+    judge.learn()
+    urls = [each.url for *_, each in folder.read_pages()]
+    assert len(urls) == len(set(urls)) == 22

@@ -67,7 +67,7 @@ def topic_view(record: Record, say: Callable[[str], None] | None = None) -> Topi
         for line in dict.fromkeys(lines):
             say(line)
     fit = TopicFit.of(Pack.load(folder.pack))
-    if fit.is_uncorrected:  # no answer was about a page fetched
+    if fit.is_uncorrected:  # it is not blind, and no answer was about a page fetched
         return None
     return TopicView(fit, answers, sha256(folder.pack / TOPIC_FILE))
 

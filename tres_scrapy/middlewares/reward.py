@@ -36,7 +36,7 @@ from tres_scrapy.page.kind import is_pdf
 from tres_scrapy.page.language import UTF_8
 from tres_scrapy.page.robots import US, product_token
 from tres_scrapy.page.text import Link
-from tres_scrapy.topic.judge import Source
+from tres_scrapy.topic.judge import Source, finds_little
 from tres_scrapy.topic.judge_process import PageError, WorkerError
 from tres_scrapy.topic.pack import Judged
 
@@ -163,7 +163,10 @@ class RewardMiddleware:
         session, crawl, store = self._session, self._session.crawl, self._session.crawl.store
         waiting, again = crawl.revision.take(), crawl.revision.asks()
         links = tuple((store.url(each), store.anchors[each]) for each in waiting.tolist())
-        source = source._replace(is_seed=store.is_seed(row), waiting=links, again=again)
+        little = finds_little(crawl.pages, crawl.harvest_rate)
+        source = source._replace(
+            is_seed=store.is_seed(row), waiting=links, again=again, little=little
+        )
         try:
             verdict = asyncio.wrap_future(session.judge.submit(source))
             judged = await before_end(self._ends, verdict)

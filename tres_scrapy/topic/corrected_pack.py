@@ -33,7 +33,7 @@ def at_threshold(odds: Numbers, threshold: float) -> Numbers:
 
 
 class CorrectedPack(Pack):
-    """A trained pack, or several as one, and `own`: what answers about its pages have taught.
+    """A trained pack, or several as one, and `own`: what pages of the crawl and answers taught.
 
     The threshold stays that of the trained pack. Its own P(relevant) of a page is in `scores`,
     which the record keeps: later corrections start from it.
@@ -49,6 +49,7 @@ class CorrectedPack(Pack):
             language=trained.language,
             given=trained.given,
             prior_weight=own.prior_weight,
+            mean_prior=own.mean_prior,
         )
         self._trained = trained
 
@@ -56,7 +57,7 @@ class CorrectedPack(Pack):
         """Judge pages and the anchors of their links by the trained pack, and correct that."""
         judged = self._trained.judge(pages)
         texts = [text_of(page) for page in pages]
-        own = self._corrected(texts, [each.probability for each in judged]).tolist()
+        own = self._corrected(texts, odds_of([each.probability for each in judged])).tolist()
         return [
             each._replace(
                 probability=p,
@@ -73,13 +74,18 @@ class CorrectedPack(Pack):
     def _with_anchors(
         self, features: NDArray[np.float32], anchors: Sequence[str]
     ) -> NDArray[np.float32]:
-        """Return features of links with the corrected P(relevant) of their anchors."""
+        """Return features of links with the corrected P(relevant) of their anchors.
+
+        What a blind pack says of so few words is noise: it says the same of all.
+        """
         corrected = features.copy()
         if anchors:
-            texts = [Text.of(anchor) for anchor in anchors]
-            corrected[:, 2] = self._corrected(texts, features[:, 2])
+            texts, odds = [Text.of(anchor) for anchor in anchors], odds_of(features[:, 2])
+            if self.mean_prior is not None:
+                odds = np.full(len(texts), self.mean_prior)
+            corrected[:, 2] = self._corrected(texts, odds)
         return corrected
 
-    def _corrected(self, texts: Sequence[Text], trained: ArrayLike) -> Numbers:
-        odds = self.classifier.logits(texts) + self.prior_weight * odds_of(trained)
+    def _corrected(self, texts: Sequence[Text], trained: Numbers) -> Numbers:
+        odds = self.classifier.logits(texts) + self.prior_weight * trained
         return at_threshold(self.calibration.log_odds(odds), self.threshold)

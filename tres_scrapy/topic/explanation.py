@@ -224,7 +224,7 @@ class TopicReason(NamedTuple):
 def topic_reason(folder: TopicFolder, url: str) -> TopicReason | None:
     """Return why a page is relevant by a topic, None if the topic has not kept the page.
 
-    So it is if the topic is a trained pack that no answer corrects.
+    So it is if the topic is a trained pack that stands alone.
     """
     pages = {page.url: page for *_, page in folder.read_pages()}
     if url not in pages:

@@ -32,12 +32,22 @@ PATIENCE: Final = 5.0  # seconds that a crawl which ends waits for its judges
 PAUSE: Final = 0.05  # seconds that a page waits for others: eight together cost a third each
 
 
+FIRST_PAGES: Final = 50  # of a crawl
+FEW: Final = 0.2  # share of its pages that is relevant
+
+
+def finds_little(pages: int, harvest: float) -> bool | None:
+    """Return whether few of a crawl's pages are relevant, None before it has enough of them."""
+    return None if pages < FIRST_PAGES else harvest < FEW
+
+
 class Source(NamedTuple):
     """A page as it was fetched; `robots` are the values of its header X-Robots-Tag.
 
     `language` is its header Content-Language, "" without one. `crawler` is the name by which the
     page may address us. `is_seed` marks the page of a seed. `waiting` holds URLs and anchor texts
     of links that a topic which learns describes again; `again` asks it for earlier pages too.
+    `little` says whether the crawl `finds_little`.
     """
 
     body: bytes
@@ -50,6 +60,7 @@ class Source(NamedTuple):
     waiting: tuple[tuple[str, str], ...] = ()
     language: str = ""
     again: bool = False
+    little: bool | None = None
 
 
 class _Reading(NamedTuple):

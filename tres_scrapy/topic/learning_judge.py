@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.topic.corrected_pack import odds_of
-from tres_scrapy.topic.judge import Source
+from tres_scrapy.topic.judge import FIRST_PAGES, Source
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import NOTHING_AGAIN, Judged, Pack
@@ -20,18 +19,15 @@ from tres_scrapy.topic.topic_folder import TopicFolder
 from tres_scrapy.topic.topic_learner import TopicLearner, begin_topic, keywords_of
 from tres_scrapy.url.message import TresError, plainly
 
-FIRST_PAGES: Final = 50  # of a crawl with a trained pack
-FEW: Final = 0.2  # share of them that is relevant, below which the pack may be blind
-
 
 @dataclass(frozen=True)
 class LearningTask(Task):
     """A task whose topic learns in a folder.
 
     `keywords` are the lines of the keywords file; there are none with a trained pack. Its pages are
-    kept and asked about from the first on if it `asks` or has learned before, or if few of the
-    first pages are relevant: the pack may be blind (see keyword_topic.py). Else they are kept from
-    the first answer on. `answers` is the file of answers, if that is not in the folder. `models` is
+    kept and asked about from the first on if it `asks` or has learned before, or if the crawl finds
+    little: the pack may be blind (see keyword_topic.py). Else they are kept from the first answer
+    on. `answers` is the file of answers, if that is not in the folder. `models` is
     the folder of the shipped packs: this process is killed at its end, and would leave behind what
     it unpacks of a zipped egg.
     """
@@ -82,9 +78,8 @@ class LearningJudge:
         self._trained = trained
         self._learner: TopicLearner | None = None
         self._can_begin = True
-        doubts = trained is not None and not trained.has_own_judge
-        # None when it is known whether few of them are relevant
-        self._first: list[tuple[Source, Judged]] | None = [] if doubts else None
+        self._first: list[tuple[Source, Judged]] = []  # until it is known whether it finds little
+        self._finds_little = False
         self._notes: list[str] = []
         self._holding = ExitStack()  # the topic, until this process ends
 
@@ -106,29 +101,21 @@ class LearningJudge:
             self._holding.close()
 
     def learn(self) -> None:
-        """Learn what is new; a trained pack begins with the first answer, or if few pages fit."""
+        """Learn what is new; a trained pack begins with the first answer, or if it finds little."""
         if self._learner is None and self._can_begin and (self.has_answers or self._finds_little):
             try:
                 self.hold(TopicFolder(self._task.folder).reserved())
             except (OSError, TresError) as error:
                 self._can_begin = False
                 self._notes.append(f"the topic cannot learn: {plainly(error)}")
-            self._keep(self._first or ())
-            self._first = None
+            if self._learner is not None:
+                known = self._learner.urls()  # `tres answer` may have brought them
+                self._keep([each for each in self._first if each[1].page.url not in known])
+                self._first = []
         if self._learner is not None:
+            if self._finds_little:
+                self._learner.doubt()
             self._learner.learn()
-
-    @property
-    def _finds_little(self) -> bool:
-        """Whether few of the first pages are relevant; forget them if many are."""
-        if self._first is None or len(self._first) < FIRST_PAGES:
-            return False
-        assert self._trained is not None
-        least = self._trained.threshold
-        count = sum(judged.probability >= least for _, judged in self._first)
-        if count >= FEW * len(self._first):
-            self._first = None
-        return self._first is not None
 
     def _keep(self, pages: Iterable[tuple[Source, Judged]]) -> None:
         """Keep what the topic can learn from pages; before it learns, those that come first."""
@@ -139,17 +126,25 @@ class LearningJudge:
             and not (source.is_sitemap or each.is_missing or each.wall or each.is_broken)
         ]
         if self._learner is None:
-            if self._first is not None:
-                self._first += usable
+            self._first = [*self._first, *usable][:FIRST_PAGES]
             return
         for source, each in usable:
             self._learner.keep(
                 each.page, each.mark, is_seed=source.is_seed, prior=self._prior(each)
             )
 
+    def _note(self, sources: Sequence[Source]) -> None:
+        """Note whether the crawl finds little; if it does not, its first pages are forgotten."""
+        if self._trained is None or self._trained.has_own_judge:
+            return
+        self._finds_little |= any(source.little for source in sources)
+        if any(source.little is False for source in sources) and not self._finds_little:
+            self._first = []
+
     def __call__(self, sources: Sequence[Source]) -> list[Judged]:
         """Judge pages, and keep what the topic can learn from them."""
         learner = self._learner
+        self._note(sources)
         if learner is None:
             judged = self._read(self._trained, sources)
             self._keep(zip(sources, judged, strict=True))

@@ -124,10 +124,12 @@ class Pack:
         judged_by: str = "",
         link_prior: LinkPrior = NO_PRIOR,
         prior_weight: float = 0.0,
+        mean_prior: float | None = None,
     ) -> None:
         self.name = name
         # of the log odds by another pack, which this one corrects; 0 for a pack by itself
         self.prior_weight = prior_weight
+        self.mean_prior = mean_prior  # of pages by that pack, if it is blind to them
         self.link_prior = link_prior
         self.judged_by = judged_by  # a function of someone's own that the pack names, "" for none
         self._own_judge: OwnJudge | None = None
@@ -161,6 +163,7 @@ class Pack:
             )
             model = facts["classifier"]
             classifier = partial(read_classifier, directory, facts)
+            mean_prior = number("mean_prior", mean) if (mean := model.get("mean_prior")) else None
             pack = cls(
                 str(facts["name"]),
                 threshold=share("threshold", facts["threshold"]),
@@ -172,6 +175,7 @@ class Pack:
                 judged_by=judge_name(facts.get("judge", "")),
                 link_prior=read_prior(directory, facts["links"]) if "links" in facts else NO_PRIOR,
                 prior_weight=number("prior_weight", model.get("prior_weight", 0.0)),
+                mean_prior=mean_prior,
             )
             if lazily:  # the anchor of seeds is known without the classifier
                 blank = np.array([number("bias", model.get("bias", BLANK_LOGIT))])

@@ -239,6 +239,7 @@ def topic_facts(
             **fit.calibration._asdict(),
             **model.sizes(),
             **({"prior_weight": fit.prior_weight} if fit.prior_weight else {}),
+            **({} if fit.mean_prior is None else {"mean_prior": fit.mean_prior}),
         },
         "crawl": {
             "pages": fit.pages,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from hashlib import blake2b
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -119,7 +120,7 @@ class TopicLearner:
         # of two answers about a page, that of the last file counts
         self._named = answers
         self._files = [*([answers] if answers else []), self.folder.answers]
-        self._edge = state.get("edge") if trained is None else _edge_of(trained)
+        self._edge: float | None = state.get("edge")  # None until the trained pack is doubted
         file = str(answers.resolve()) if answers else ""
         self._origin = {"file": file, "seed": seed, "edge": self._edge}
         self._salt = str(seed).encode()
@@ -151,6 +152,10 @@ class TopicLearner:
             found = self._fit.judge(page for _, page in self._kept.values())
             self._again = self._by_sketch(self._kept, found)
         return self._again
+
+    def urls(self) -> set[str]:
+        """Return the URLs of the pages that are kept."""
+        return {page.url for _, page in self._kept.values()}
 
     @property
     def _fit(self) -> TopicFit:
@@ -192,6 +197,15 @@ class TopicLearner:
         except OSError as error:  # only a resumed crawl misses it
             self._notes.append(f"cannot keep a page: {plainly(error)}")
 
+    def doubt(self) -> None:
+        """Doubt the trained pack from the next fit on, which is due; a judge of the user's not."""
+        pack, words = self._trained, self._topic.keywords
+        if self._edge is not None or pack is None or pack.has_own_judge:
+            return
+        if words.words or words.phrases:
+            self._edge = self._origin["edge"] = float(odds_of(pack.threshold))
+            self._next = 0
+
     def learn(self) -> None:
         """Fit the topic again if enough pages or an answer are new."""
         if not self._kept:
@@ -202,7 +216,8 @@ class TopicLearner:
         self._forget(answers)
         marks = sorted(self._kept, key=lambda mark: self._kept[mark][0])
         pages = [self._kept[mark][1] for mark in marks]
-        fit = self._topic.fit(pages, answers, self._edge)
+        edge = self._edge if self._own.mean_prior is None else inf  # a blind pack stays blind
+        fit = self._topic.fit(pages, answers, edge)
         self._warn(fit)
         self._next = int(self._seen * GROWTH) + 10
         changed, self.known_answers = answers != self.known_answers, answers
@@ -222,7 +237,7 @@ class TopicLearner:
 
     def _warn(self, fit: TopicFit) -> None:
         """Say once that a trained pack is blind, or that hardly a page fits the keywords."""
-        if fit.blindness and self._fit.is_uncorrected:
+        if fit.blindness and self._own.mean_prior is None:
             self._notes.append(
                 f"the trained topic hardly knows such pages: it {fit.blindness}; from now on its "
                 "keywords count more than it; answers help (`tres answer`)"
@@ -312,11 +327,6 @@ class TopicLearner:
             self._notes.append(str(error))
             return self.known_answers
         return answers
-
-
-def _edge_of(trained: Pack) -> float | None:
-    """Return the log odds from which on pages are relevant; the user's own judge is not doubted."""
-    return None if trained.has_own_judge else float(odds_of(trained.threshold))
 
 
 def _check_file(file: Path | None, used: Mapping[str, bool], found: Mapping[str, bool]) -> None:
