@@ -159,14 +159,15 @@ def ours(
     keywords: KeywordSet,
     true: NDArray[np.bool_],
     *,
-    edge: float | None = None,
+    edge: float = 0.0,
+    doubts: bool = False,
 ) -> Steps:
     """Yield P(relevant) of all pages, 0 where it is not tested, at each mark."""
     topic = KeywordTopic.in_english(keywords)
     found = np.zeros(len(web.pages))
     pages, row = [web.pages[each] for each in seen], {web.pages[each].url: each for each in seen}
     answers: dict[str, bool] = {}
-    fit = topic.fit(pages, answers, edge)
+    fit = topic.fit(pages, answers, edge, doubts=doubts)
     while True:
         if len(answers) in MARKS:
             found[tested] = fit.judge(web.pages[each] for each in tested)
@@ -175,7 +176,7 @@ def ours(
             return
         asked = questions(fit.judge, pages, answers, ROUND)
         answers |= {page.url: bool(true[row[page.url]]) for page, *_ in asked}
-        fit = topic.fit(pages, answers, edge)
+        fit = topic.fit(pages, answers, edge, doubts=doubts)
 
 
 def corrected(
@@ -196,7 +197,7 @@ def corrected(
         pages[row] = pages[row]._replace(prior=float(odds_of(found[row])))
     yield found, pack.threshold
     edge, keywords = float(odds_of(pack.threshold)), keywords_of(pack)
-    yield from ours(web._replace(pages=pages), seen, tested, keywords, true, edge=edge)
+    yield from ours(web._replace(pages=pages), seen, tested, keywords, true, edge=edge, doubts=True)
 
 
 class Simple:

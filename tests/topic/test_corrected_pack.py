@@ -58,7 +58,7 @@ def test_answers_correct_pages_and_links_at_once(task):
     told(task, {"http://h6.test/": True})
     judge.learn()
     before = judge(sources(*range(8)))
-    told(task, dict.fromkeys((page(number).url for number in (0, 2, 4, 6)), False))
+    told(task, {page(number).url: number % 2 == 1 for number in range(7)})
     judge.learn()
     after = judge(sources(*range(20, 28)))
     assert min(each.probability for each in before[::2]) > 0.9
@@ -72,7 +72,17 @@ def test_answers_correct_pages_and_links_at_once(task):
     assert not now[1].again
     assert after[0].model != before[0].model
     assert after[0].described[0, 2] < before[0].described[0, 2]
-    assert any("unknown without a yes" in note for note in after[0].notes)
+    assert any("by the answers, precision is" in note for note in after[0].notes)
+
+
+def test_one_answer_leaves_most_of_a_good_pack(task):
+    judge = task.load()
+    judge(sources(*range(40)))
+    told(task, {page(0).url: False})
+    judge.learn()
+    after = judge(sources(*range(40)))
+    assert sum(each.probability >= judge._trained.threshold for each in after[2::2]) >= 17
+    assert max(each.probability for each in after[1::2]) < judge._trained.threshold
 
 
 def test_killed_process_goes_on(task):

@@ -179,7 +179,7 @@ MANY = [
 
 def test_blind_pack_is_judged_by_its_keywords_too(topic):
     pages = by_pack(MANY, -7.0, -9.0)
-    fit = topic.fit(pages, {}, edge=-1.0)
+    fit = topic.fit(pages, {}, edge=-1.0, doubts=True)
     assert fit.blindness.startswith("calls 0 of 60 pages relevant, its keywords ")
     assert fit.prior_weight > 0
     assert fit.mean_prior == -8.0
@@ -198,37 +198,39 @@ def test_blind_pack_is_judged_by_its_keywords_too(topic):
         (by_pack(MANY, 3.0, -5.0), -1.0),  # it finds them
         (by_pack(MANY[:12], -7.0, -9.0), -1.0),  # too few to say
         (by_pack(MANY[1::2] * 2, -7.0, -9.0), -1.0),  # the keywords find nothing either
-        (by_pack(MANY, -7.0, -9.0), None),  # it is never doubted
+        (by_pack(MANY, -7.0, -9.0), None),  # it is not doubted
         ([*by_pack(MANY[:40], 3.0, -5.0), *by_pack(MANY[40:], -7.0, -9.0)], -1.0),  # most of them
     ],
 )
 def test_pack_that_is_not_blind_stands_alone(topic, pages, edge):
-    fit = topic.fit(pages, {}, edge=edge)
+    fit = topic.fit(pages, {}, edge or 0.0, doubts=edge is not None)
     assert fit.is_uncorrected
     assert not fit.blindness
 
 
 def test_pack_that_calls_a_few_pages_relevant_is_blind(topic):
     few = [*by_pack(MANY[:20], 3.0, -5.0), *by_pack(MANY[20:], -7.0, -9.0)]
-    assert topic.fit(few, {}, edge=-1.0).blindness.startswith("calls 10 of 60 ")
+    assert topic.fit(few, {}, edge=-1.0, doubts=True).blindness.startswith("calls 10 of 60 ")
 
 
 def test_pack_whose_pages_were_denied_is_not_blind(topic):
     pages = by_pack(MANY, -7.0, -9.0)
     denied = {each.url: False for each in MANY[::2]}
-    assert not topic.fit(pages, denied, edge=-1.0).blindness
+    assert not topic.fit(pages, denied, edge=-1.0, doubts=True).blindness
 
 
 def test_small_doubt_of_a_sure_pack_counts_little(topic):
     """Its log odds of pages differ by little: that is not blown up."""
     pages = by_pack(MANY, -13.8, -13.7)
-    fit = topic.fit(pages, {}, edge=-1.0)
+    fit = topic.fit(pages, {}, edge=-1.0, doubts=True)
     assert fit.judge([pages[1]._replace(prior=-12.0)])[0] < 0.5
 
 
 def test_answers_about_a_blind_pack_correct_its_keywords(topic):
     pages = by_pack(MANY, -7.0, -9.0)
-    fit = topic.fit(pages, {MANY[number].url: number % 2 == 1 for number in range(20)}, edge=-1.0)
+    fit = topic.fit(
+        pages, {MANY[number].url: number % 2 == 1 for number in range(20)}, edge=-1.0, doubts=True
+    )
     assert fit.blindness
     food, other = fit.judge(pages[20:22])
     assert food < 0.5 < other

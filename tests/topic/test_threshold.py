@@ -1,7 +1,17 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.topic.threshold import expected_place, find_threshold
+from tres_scrapy.topic.classifier import sigmoid
+from tres_scrapy.topic.threshold import (
+    DOUBT,
+    PLACES,
+    SLOPES,
+    STEEPNESS,
+    STEEPNESS_DOUBT,
+    evidence,
+    expected_place,
+    find_threshold,
+)
 
 
 @pytest.fixture
@@ -96,3 +106,24 @@ def test_equal_scores_are_no_error():
     found = find_threshold(np.zeros(30), guess, np.zeros(2), np.array([True, False]))
     assert found.place == pytest.approx(0.0, abs=0.5)
     assert str(found.precision).endswith(" %)")
+
+
+def test_evidence_is_for_scores_that_explain_the_answers():
+    scores = np.linspace(-2, 2, 40)
+    rows, labels = np.array([5, 12, 30, 36]), np.array([False, False, True, True])
+    well = evidence(scores, 0.0, scores[rows], labels)
+    badly = evidence(scores, 0.0, -scores[rows], labels)
+    nothing = evidence(scores, 0.0, scores[:0], labels[:0])
+    assert badly < well < nothing == 0.0
+    # it is the mean over curves of how likely the answers are, by their prior
+    place = PLACES[:, None] * scores.std()
+    slope = SLOPES[None, :] / scores.std()
+    prior = np.exp(
+        -0.5 * (PLACES[:, None] / DOUBT) ** 2
+        - 0.5 * (np.log(SLOPES / STEEPNESS)[None, :] / STEEPNESS_DOUBT) ** 2
+    )
+    likely = np.ones_like(prior)
+    for row, label in zip(rows, labels, strict=True):
+        p = sigmoid(slope * (scores[row] - place))
+        likely = likely * (p if label else 1 - p)
+    assert well == pytest.approx(np.log((prior * likely).sum() / prior.sum()))

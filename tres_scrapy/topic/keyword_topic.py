@@ -37,7 +37,7 @@ from tres_scrapy.topic.fit import Bags
 from tres_scrapy.topic.keyword_score import GENERAL_TEXTS, Keyword, forms, log_odds
 from tres_scrapy.topic.learning import learn
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
-from tres_scrapy.topic.threshold import Threshold, expected_place, find_threshold
+from tres_scrapy.topic.threshold import Threshold, evidence, expected_place, find_threshold
 from tres_scrapy.topic.word_table import WordTable
 
 if TYPE_CHECKING:
@@ -70,6 +70,10 @@ BEST_SHARE: Final = 0.3  # of all pages that these are at most
 BLIND: Final = 0.5
 EVIDENCE: Final = 10
 BLIND_WEIGHT: Final = 0.5
+# Deviations of what a pack says that answers correct, beside one of what they taught; before
+# answers a share is more likely the larger it is, by this power of it.
+SHARES: Final = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 16.0])
+PACK_FIRST: Final = 0.5
 STANDS_OUT: Final = -3.3  # log odds of a page that has something of the keywords
 ROUNDING: Final = 1e-9  # of a score
 
@@ -203,18 +207,23 @@ class KeywordTopic:
         return [word for word in found if word not in self._given][:most]
 
     def fit(
-        self, pages: Sequence[PageWords], answers: Mapping[str, bool], edge: float | None = None
+        self,
+        pages: Sequence[PageWords],
+        answers: Mapping[str, bool],
+        edge: float = 0.0,
+        *,
+        doubts: bool = False,
     ) -> TopicFit:
         """Return the model after these pages and answers, by URL; the same input, the same model.
 
         Pages whose `prior` is `edge` or more are relevant by their trained pack. It stands alone
-        before the first answer, unless it is blind; without `edge` it is not doubted.
+        before the first answer, unless it is blind, which it is found only if one `doubts` it.
 
         It takes about half a second of processor time for 2,000 pages.
         """
         told = {row: answers[page.url] for row, page in enumerate(pages) if page.url in answers}
         has_prior = any(page.prior is not None for page in pages)
-        if has_prior and not told and (edge is None or len(pages) < FEWEST_PAGES):
+        if has_prior and not told and (not doubts or len(pages) < FEWEST_PAGES):
             return TopicFit.uncorrected(len(pages))
         counts, nearness = self._table.read([page.words for page in pages])
         words, counts, rarity, fields = self._vocabulary(pages, counts)
@@ -227,9 +236,9 @@ class KeywordTopic:
             return TopicFit(_made(words, rarity, first), line, len(pages))
         trained, blindness = _priors(pages), ""
         before = trained
-        if edge is not None or not has_prior:
+        if doubts or not has_prior:
             before = log_odds(counts, fields, keywords, nearness)
-        if edge is not None and has_prior:
+        if doubts and has_prior:
             likely = sigmoid(before)
             likely[list(told)] = list(told.values())
             blindness = _blindness(trained >= edge, likely)
@@ -242,15 +251,21 @@ class KeywordTopic:
             known = texts.times(first) - _likeness_to_itself(pages)
         lesson = learn(texts, before, told)
         has_yes = any(told.values())
-        share = TRUST * (1 + (TOLD_PAGES if has_yes else FIRST_PAGES) / len(pages))
-        trust = share * _deviation(lesson.held_out) / _deviation(known)
+        rows, labels = list(told), np.array([*told.values()], dtype=bool)
+        called = int((trained >= edge).sum())
+        trust = _deviation(lesson.held_out) / _deviation(known)
+        if is_corrected:
+            trust *= _share_of_pack(lesson.held_out, trust * known, called, rows, labels)
+        else:
+            trust *= TRUST * (1 + (TOLD_PAGES if has_yes else FIRST_PAGES) / len(pages))
         scores = lesson.held_out + trust * known
         prior_weight = trust * is_corrected
         if blindness:
             prior_weight = BLIND_WEIGHT * _deviation(scores) / max(1.0, _deviation(trained))
             scores = scores + prior_weight * trained
-        rows, labels = list(told), np.array([*told.values()], dtype=bool)
         guess = expected_place(scores, _expected(before), None if has_yes else sigmoid(before))
+        if is_corrected:
+            guess = expected_place(scores, called)
         found = find_threshold(scores, guess, scores[rows], labels)
         line = Calibration(found.slope, found.slope * (lesson.intercept - found.place))
         weights = lesson.weights + trust * first
@@ -355,6 +370,26 @@ def _blindness(called: NDArray[np.bool_], likely: Numbers) -> str:
     if expected >= EVIDENCE and count < BLIND * expected:
         return f"calls {count} of {len(likely)} pages relevant, its keywords {expected:.0f}"
     return ""
+
+
+def _share_of_pack(
+    held_out: Numbers,
+    known: Numbers,
+    called: int,
+    rows: Sequence[int],
+    labels: NDArray[np.bool_],
+) -> float:
+    """Return how much the log odds by a trained pack count beside what was learned.
+
+    `held_out` and `known` [n], of one deviation, are both; the pack calls so many pages relevant;
+    `rows` [k] were answered. It is the mean of SHARES, each by how well it explains the answers.
+    """
+    odds = np.log(SHARES) * PACK_FIRST
+    for place, share in enumerate(SHARES):
+        scores = held_out + share * known
+        odds[place] += evidence(scores, expected_place(scores, called), scores[rows], labels)
+    weight = np.exp(odds - odds.max())
+    return float(np.exp(weight @ np.log(SHARES) / weight.sum()))
 
 
 def _likeness_to_itself(pages: Sequence[PageWords]) -> Numbers:

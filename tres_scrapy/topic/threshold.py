@@ -88,14 +88,7 @@ def find_threshold(
     `known` [k] are the scores of answered pages, `labels` [k] the answers.
     """
     unit = _unit(scores)
-    places = guess + unit * PLACES[:, None]
-    slopes = SLOPES[None, :] / unit
-    odds = -0.5 * (PLACES[:, None] / DOUBT) ** 2
-    odds = odds - 0.5 * (np.log(SLOPES / STEEPNESS)[None, :] / STEEPNESS_DOUBT) ** 2
-    signs = np.where(labels, 1.0, -1.0)
-    share = 1.0 if labels.any() else BEFORE_YES
-    for score, sign in zip(known.tolist(), signs.tolist(), strict=True):
-        odds = odds - share * np.logaddexp(0, -sign * slopes * (score - places))
+    places, slopes, odds = _curves(unit, guess, known, labels)
     weight = np.exp(odds - odds.max())
     weight /= weight.sum()
     slope = float(np.exp((weight * np.log(slopes)).sum()))
@@ -112,6 +105,31 @@ def find_threshold(
         return Threshold(place, slope)
     precision = _share(found / int(called.sum()), weight)
     return Threshold(place, slope, precision, _share(found / p.sum(axis=1), weight))
+
+
+def evidence(scores: Numbers, guess: float, known: Numbers, labels: NDArray[np.bool_]) -> float:
+    """Return the log of how likely the answers are by these scores, as `find_threshold` has them.
+
+    It is the marginal likelihood over all curves.
+    """
+    prior = _curves(_unit(scores), guess, known[:0], labels[:0])[2]
+    odds = _curves(_unit(scores), guess, known, labels)[2]
+    return float(np.logaddexp.reduce(odds, axis=None) - np.logaddexp.reduce(prior, axis=None))
+
+
+def _curves(
+    unit: float, guess: float, known: Numbers, labels: NDArray[np.bool_]
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Return places [p, 1] and slopes [1, s] of curves, and the log odds of each after answers."""
+    places = guess + unit * PLACES[:, None]
+    slopes = SLOPES[None, :] / unit
+    odds = -0.5 * (PLACES[:, None] / DOUBT) ** 2
+    odds = odds - 0.5 * (np.log(SLOPES / STEEPNESS)[None, :] / STEEPNESS_DOUBT) ** 2
+    signs = np.where(labels, 1.0, -1.0)
+    share = 1.0 if labels.any() else BEFORE_YES
+    for score, sign in zip(known.tolist(), signs.tolist(), strict=True):
+        odds = odds - share * np.logaddexp(0, -sign * slopes * (score - places))
+    return places, slopes, odds
 
 
 def _unit(scores: Numbers) -> float:

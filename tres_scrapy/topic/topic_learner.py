@@ -120,9 +120,11 @@ class TopicLearner:
         # of two answers about a page, that of the last file counts
         self._named = answers
         self._files = [*([answers] if answers else []), self.folder.answers]
-        self._edge: float | None = state.get("edge")  # None until the trained pack is doubted
+        known = state.get("edge", 0.0)  # from which log odds on the trained pack calls it relevant
+        self._edge = known if trained is None else float(odds_of(trained.threshold))
+        self._doubts = bool(state.get("doubts"))
         file = str(answers.resolve()) if answers else ""
-        self._origin = {"file": file, "seed": seed, "edge": self._edge}
+        self._origin = {"file": file, "seed": seed, "edge": self._edge, "doubts": self._doubts}
         self._salt = str(seed).encode()
         self._topic = KeywordTopic.in_english(keywords, models)
         self._near = self._topic.near(NEAR)
@@ -200,10 +202,10 @@ class TopicLearner:
     def doubt(self) -> None:
         """Doubt the trained pack from the next fit on, which is due; a judge of the user's not."""
         pack, words = self._trained, self._topic.keywords
-        if self._edge is not None or pack is None or pack.has_own_judge:
+        if self._doubts or pack is None or pack.has_own_judge:
             return
         if words.words or words.phrases:
-            self._edge = self._origin["edge"] = float(odds_of(pack.threshold))
+            self._doubts = self._origin["doubts"] = True
             self._next = 0
 
     def learn(self) -> None:
@@ -217,7 +219,7 @@ class TopicLearner:
         marks = sorted(self._kept, key=lambda mark: self._kept[mark][0])
         pages = [self._kept[mark][1] for mark in marks]
         edge = self._edge if self._own.mean_prior is None else inf  # a blind pack stays blind
-        fit = self._topic.fit(pages, answers, edge)
+        fit = self._topic.fit(pages, answers, edge, doubts=self._doubts)
         self._warn(fit)
         self._next = int(self._seen * GROWTH) + 10
         changed, self.known_answers = answers != self.known_answers, answers
