@@ -180,7 +180,7 @@ MANY = [
 def test_blind_pack_is_judged_by_its_keywords_too(topic):
     pages = by_pack(MANY, -7.0, -9.0)
     fit = topic.fit(pages, {}, edge=-1.0, doubts=True)
-    assert fit.blindness.startswith("calls 0 of 60 pages relevant, its keywords ")
+    assert fit.blindness.startswith("of 60 it calls 0 relevant, its keywords let expect ")
     assert fit.prior_weight > 0
     assert fit.mean_prior == -8.0
     assert not fit.is_uncorrected
@@ -210,7 +210,9 @@ def test_pack_that_is_not_blind_stands_alone(topic, pages, edge):
 
 def test_pack_that_calls_a_few_pages_relevant_is_blind(topic):
     few = [*by_pack(MANY[:20], 3.0, -5.0), *by_pack(MANY[20:], -7.0, -9.0)]
-    assert topic.fit(few, {}, edge=-1.0, doubts=True).blindness.startswith("calls 10 of 60 ")
+    assert topic.fit(few, {}, edge=-1.0, doubts=True).blindness.startswith(
+        "of 60 it calls 10 relevant, "
+    )
 
 
 def test_pack_whose_pages_were_denied_is_not_blind(topic):
@@ -234,3 +236,29 @@ def test_answers_about_a_blind_pack_correct_its_keywords(topic):
     assert fit.blindness
     food, other = fit.judge(pages[20:22])
     assert food < 0.5 < other
+
+
+def random_pages(true, said):
+    """Pages whose words say nothing, and what a pack says of them: rightly or not."""
+    rng = np.random.default_rng(2)
+    return [
+        sheet(" ".join(f"w{n}" for n in rng.integers(300, size=40)), number)._replace(
+            prior=(3.0 if yes else -5.0) + rng.normal()
+        )
+        for number, yes in enumerate(said)
+    ]
+
+
+def test_pack_that_answers_confirm_stays(topic):
+    true = np.arange(400) % 30 == 0
+    pages = random_pages(true, true)
+    found = topic.fit(pages, {pages[row].url: bool(true[row]) for row in range(60)}).judge(pages)
+    assert ((found >= 0.5) == true).all()
+
+
+def test_pack_that_answers_deny_goes(topic):
+    true = np.arange(120) % 3 == 0
+    said = np.random.default_rng(2).permutation(true)
+    pages = random_pages(true, said)
+    found = topic.fit(pages, {pages[row].url: bool(true[row]) for row in range(30)}).judge(pages)
+    assert ((found >= 0.5) == said)[30:].mean() < 0.9

@@ -17,12 +17,12 @@ from tres_scrapy.export.corrected_topic import topic_to_answer
 from tres_scrapy.export.final_output import renew
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import find_record
-from tres_scrapy.run.run_file import RecordError
+from tres_scrapy.run.run_file import NAME, RecordError
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder, read_answers
 from tres_scrapy.topic.topic_learner import RUNS, learn_answers
 from tres_scrapy.url.message import plural, printable
 
-NEXT: Final = "Resume the crawl to go on with it; `tres audit` checks the output."
+CHECK: Final = "`tres audit` checks the output."
 
 
 @click.command(
@@ -80,7 +80,7 @@ def command(
             given += 1
     print(f"{given} {plural(given, 'answer')} added to {folder.answers}")
     if given:
-        learned = learn_answers(folder, [NEXT])
+        learned = learn_answers(folder, [_next(record)])
         more = renew(record) if record is not None and RUNS not in learned else []
         for line in [*learned, *more]:
             print(line)
@@ -96,8 +96,14 @@ def _have_answered(folder: TopicFolder, record: Path | None, name: str, most: in
         for line in [*said, *learned]:
             print(line, flush=True)
     if RUNS not in learned:
-        for line in [*([] if record is None else renew(record)), NEXT]:
+        for line in [*([] if record is None else renew(record)), _next(record)]:
             print(line)
+
+
+def _next(record: Path | None) -> str:
+    """Return what to do with the answers of a crawl; only one with a JOBDIR can be resumed."""
+    is_kept = record is not None and record.name == NAME
+    return f"Resume the crawl to go on with it; {CHECK}" if is_kept else CHECK
 
 
 def _record(run: Path) -> Path | None:

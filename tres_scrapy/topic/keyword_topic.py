@@ -37,7 +37,8 @@ from tres_scrapy.topic.fit import Bags
 from tres_scrapy.topic.keyword_score import GENERAL_TEXTS, Keyword, forms, log_odds
 from tres_scrapy.topic.learning import learn
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
-from tres_scrapy.topic.threshold import Threshold, evidence, expected_place, find_threshold
+from tres_scrapy.topic.threshold import Threshold, expected_place, find_threshold
+from tres_scrapy.topic.trained import blindness_of, share_of_pack
 from tres_scrapy.topic.word_table import WordTable
 
 if TYPE_CHECKING:
@@ -64,16 +65,7 @@ FIRST_MIDDLE: Final = 0.1
 # Pages that fit the keywords best count as relevant until better ones are found.
 BEST_PAGES: Final = 5
 BEST_SHARE: Final = 0.3  # of all pages that these are at most
-# A trained pack is blind if it calls fewer than this share of the pages relevant that its keywords
-# let expect, which are at least so many. Then the topic is learned as from the keywords; what the
-# pack says has this deviation beside theirs.
-BLIND: Final = 0.5
-EVIDENCE: Final = 10
-BLIND_WEIGHT: Final = 0.5
-# Deviations of what a pack says that answers correct, beside one of what they taught; before
-# answers a share is more likely the larger it is, by this power of it.
-SHARES: Final = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 16.0])
-PACK_FIRST: Final = 0.5
+BLIND_WEIGHT: Final = 0.5  # deviations of what a blind pack says, beside one of its keywords
 STANDS_OUT: Final = -3.3  # log odds of a page that has something of the keywords
 ROUNDING: Final = 1e-9  # of a score
 
@@ -241,7 +233,7 @@ class KeywordTopic:
         if doubts and has_prior:
             likely = sigmoid(before)
             likely[list(told)] = list(told.values())
-            blindness = _blindness(trained >= edge, likely)
+            blindness = blindness_of(trained >= edge, likely)
         if has_prior and not (told or blindness):
             return TopicFit.uncorrected(len(pages))
         is_corrected = has_prior and not blindness
@@ -255,7 +247,7 @@ class KeywordTopic:
         called = int((trained >= edge).sum())
         trust = _deviation(lesson.held_out) / _deviation(known)
         if is_corrected:
-            trust *= _share_of_pack(lesson.held_out, trust * known, called, rows, labels)
+            trust *= share_of_pack(lesson.held_out, trust * known, called, rows, labels)
         else:
             trust *= TRUST * (1 + (TOLD_PAGES if has_yes else FIRST_PAGES) / len(pages))
         scores = lesson.held_out + trust * known
@@ -359,37 +351,6 @@ def _expected(before: Numbers) -> float:
     """Return how many pages may be relevant by their log odds [n], 0 if none stands out."""
     least = min(BEST_PAGES, BEST_SHARE * len(before), float((before > STANDS_OUT).sum()))
     return max(float(sigmoid(before).sum()), least) if least else 0.0
-
-
-def _blindness(called: NDArray[np.bool_], likely: Numbers) -> str:
-    """Return why a pack that calls these pages relevant [n] is blind, "" if it is not.
-
-    `likely` [n] is P(relevant) of the pages by its keywords, or by answers.
-    """
-    expected, count = float(likely.sum()), int(called.sum())
-    if expected >= EVIDENCE and count < BLIND * expected:
-        return f"calls {count} of {len(likely)} pages relevant, its keywords {expected:.0f}"
-    return ""
-
-
-def _share_of_pack(
-    held_out: Numbers,
-    known: Numbers,
-    called: int,
-    rows: Sequence[int],
-    labels: NDArray[np.bool_],
-) -> float:
-    """Return how much the log odds by a trained pack count beside what was learned.
-
-    `held_out` and `known` [n], of one deviation, are both; the pack calls so many pages relevant;
-    `rows` [k] were answered. It is the mean of SHARES, each by how well it explains the answers.
-    """
-    odds = np.log(SHARES) * PACK_FIRST
-    for place, share in enumerate(SHARES):
-        scores = held_out + share * known
-        odds[place] += evidence(scores, expected_place(scores, called), scores[rows], labels)
-    weight = np.exp(odds - odds.max())
-    return float(np.exp(weight @ np.log(SHARES) / weight.sum()))
 
 
 def _likeness_to_itself(pages: Sequence[PageWords]) -> Numbers:

@@ -109,8 +109,7 @@ class LearningJudge:
                 self._can_begin = False
                 self._notes.append(f"the topic cannot learn: {plainly(error)}")
             if self._learner is not None:
-                known = self._learner.urls()  # `tres answer` may have brought them
-                self._keep([each for each in self._first if each[1].page.url not in known])
+                self._keep(self._first)
                 self._first = []
         if self._learner is not None:
             if self._finds_little:

@@ -36,6 +36,8 @@ LEAD: Final = 300  # letters of a page that a question shows
 QUESTIONS: Final = 20
 SEVERAL: Final = 5  # answers yes, without a no, that are worth a word
 RUNS: Final = "The crawl runs: it learns from the answers with its next pages."
+BLIND: Final = "hardly knows the pages of this crawl"
+INSTEAD: Final = "its keywords count more than it here; answers help (`tres answer`)"
 NEAR: Final = 60  # words near the keywords that count as keywords in anchors and URLs
 
 
@@ -132,11 +134,13 @@ class TopicLearner:
         self._kept = {mark: (number, page) for number, mark, page in pages}
         if state and state != state | self._origin:  # the file of answers has moved
             self.folder.write_state(state | self._origin)
+        self._urls = {page.url for _, page in self._kept.values()}
         self._seen = max((number for number, _ in self._kept.values()), default=0)
         self._next: int = state.get("next", 1)
         self.known_answers: dict[str, bool] = state.get("answers", {})  # to the model
         self._load()
-        self._notes: list[str] = []
+        is_blind = self._own.mean_prior is not None
+        self._notes = [f"the trained topic {BLIND}; {INSTEAD}"] if trained and is_blind else []
         self._wrong = set[str]()  # what was said of files of answers
         self._strange = set[str]()  # URLs of answers that were said to be of no page
         self._warned = False  # whether hardly any page is relevant, which was said
@@ -154,10 +158,6 @@ class TopicLearner:
             found = self._fit.judge(page for _, page in self._kept.values())
             self._again = self._by_sketch(self._kept, found)
         return self._again
-
-    def urls(self) -> set[str]:
-        """Return the URLs of the pages that are kept."""
-        return {page.url for _, page in self._kept.values()}
 
     @property
     def _fit(self) -> TopicFit:
@@ -177,12 +177,12 @@ class TopicLearner:
         is_seed: bool = False,
         prior: float | None = None,
     ) -> None:
-        """Keep the words of a page; a copy, or a page with hardly a word, teaches nothing.
+        """Keep the words of a page; a page that is known, or with hardly a word, teaches nothing.
 
         `prior` is its log odds by the trained pack.
         """
         mark = fingerprint[:SKETCH].hex()
-        if mark in self._kept:
+        if mark in self._kept or page.url in self._urls:
             return
         text = text_of(page)
         if len(text.words) < LEAST_WORDS:
@@ -192,6 +192,7 @@ class TopicLearner:
                 )
             return
         self._seen += 1
+        self._urls.add(page.url)
         kept = PageWords(page.url, page.title, page.text[:LEAD], text.counts(), is_seed, prior)
         self._kept[mark] = self._seen, kept
         try:
@@ -240,10 +241,7 @@ class TopicLearner:
     def _warn(self, fit: TopicFit) -> None:
         """Say once that a trained pack is blind, or that hardly a page fits the keywords."""
         if fit.blindness and self._own.mean_prior is None:
-            self._notes.append(
-                f"the trained topic hardly knows such pages: it {fit.blindness}; from now on its "
-                "keywords count more than it; answers help (`tres answer`)"
-            )
+            self._notes.append(f"the trained topic {BLIND}: {fit.blindness}; {INSTEAD}")
         few = fit.few and fit.pages >= QUESTIONS
         if few and not self._warned:
             self._notes.append(
@@ -348,7 +346,8 @@ def _summary(fit: TopicFit, answers: dict[str, bool], *, changed: bool, is_first
         summary += f"; {fit.accuracy}"
     if changed and len(set(answers.values())) == 1:
         if not any(answers.values()):
-            summary += "; all answers are no: check the keywords, or answer yes for one page"
+            check = "" if fit.prior_weight else "check the keywords, or "
+            summary += f"; all answers are no: {check}answer yes for one page"
         elif len(answers) >= SEVERAL:
             summary += "; all answers are yes: answer no for one page, to find the threshold"
     return summary
