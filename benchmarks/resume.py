@@ -25,6 +25,7 @@ from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.page.copies import PHRASES, SKETCH
 from tres_scrapy.page.text import Page
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import recover
@@ -33,6 +34,7 @@ from tres_scrapy.topic.pack import Judged
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 80_000, 1_000
 # Learning takes most of the time of a crawl, but recovery does not repeat it.
+SAID = 100  # words of a page that its fingerprint has
 SETUP = PolicyInputs(learning=LearningOptions(update_period=1_000))
 
 
@@ -77,7 +79,9 @@ def write(directory: Path, pages: int) -> dict[str, float]:
         actions = random.random((LINKS, 3), dtype=np.float32)
         relevant = bool(random.random() < 0.5)
         links = Outlinks(urls, ["an anchor of words"] * LINKS, actions)
-        judged = Judged(Page("", "", "", ()), 0.5, actions, mark=b"8 bytes.", on_topic=relevant)
+        said = np.array([SAID, *random.integers(2**32, size=SAID + PHRASES)], dtype=np.uint32)
+        mark = random.bytes(SKETCH) + said.tobytes()
+        judged = Judged(Page("", "", "", ()), 0.5, actions, mark=mark, on_topic=relevant)
         booking = crawl.book(decision.row, judged, links)
         booked = perf_counter()
         journal.book(crawl, booking)
