@@ -846,7 +846,7 @@ def test_given_up_hosts_survive_resume(tmp_path):
     assert crawl.store.admission.refused["max_rests"] == 2 * 3
 
 
-@pytest.mark.parametrize("draw", [3, 1022, 1023, 1050])
+@pytest.mark.parametrize("draw", [3, 1022, 1023, 1050])  # the last three failed once
 def test_resumed_crawl_learns_again_what_earlier_pages_say(tmp_path, draw):
     """As the crawl does that was not killed: lessons, features, siblings and hosts are the same."""
     random = np.random.default_rng(draw)

@@ -6,10 +6,10 @@ from shutil import copytree
 import numpy as np
 import pytest
 from soup import FOOD
-from test_topic_learner import page
+from test_topic_learner import KEYWORDS, page
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.copies import SKETCH
+from tres_scrapy.page.copies import SKETCH, fingerprint
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.corrected_pack import CorrectedPack, odds_of
 from tres_scrapy.topic.judge import FIRST_PAGES, Source
@@ -18,7 +18,13 @@ from tres_scrapy.topic.learning_judge import LearningTask
 from tres_scrapy.topic.pack import load_packs, text_of
 from tres_scrapy.topic.shipped import TOPIC_FILE, packs
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers
-from tres_scrapy.topic.topic_learner import begin_topic, learn_answers
+from tres_scrapy.topic.topic_learner import (
+    TopicLearner,
+    begin_topic,
+    keywords_of,
+    learn_answers,
+    open_topic,
+)
 from tres_scrapy.url.message import TresError
 
 WAITING = (("http://y.test/", "leek soup with bread"), ("http://z.test/", "football"))
@@ -274,3 +280,48 @@ def test_pages_that_are_known_are_kept_once(strict):
     judge.learn()
     urls = [each.url for *_, each in folder.read_pages()]
     assert len(urls) == len(set(urls)) == 22
+
+
+def test_blind_pack_stays_blind_whatever_is_answered(strict):
+    judge = strict.load()
+    judge(little(*range(FIRST_PAGES)))
+    judge.learn()
+    told(strict, {page(number).url: False for number in range(0, FIRST_PAGES, 2)})
+    judge_more(judge, [])
+    fit = judge._learner._fit
+    assert fit.mean_prior is not None
+    assert judge(sources(50))[0].probability < judge._trained.threshold
+    told(strict, {page(number).url: True for number in range(0, FIRST_PAGES, 2)})
+    judge_more(judge, [])
+    assert judge(sources(50))[0].probability > judge._trained.threshold
+
+
+def test_own_judge_is_not_doubted_in_an_old_folder(strict, tmp_path, monkeypatch):
+    (tmp_path / "never.py").write_text("def judge(pages):\n    return [0.0] * len(pages)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    judge = strict.load()
+    judge(little(*range(FIRST_PAGES)))
+    judge.learn()
+    judge._holding.close()
+    own = replace(strict, own_judge="never:judge").load()
+    own(little(*range(50, 70)))
+    own.learn()
+    assert own(sources(0))[0].probability == 0.0
+
+
+def test_threshold_of_the_pack_is_known_after_the_crawl(tmp_path):
+    folder, pack = TopicFolder(tmp_path), load_packs([packs()["food"]])
+    begin_topic(folder, "food", pack)
+    assert TopicLearner(tmp_path, "food", keywords_of(pack))._edge == odds_of(pack.threshold)
+
+
+def test_topic_from_keywords_of_before_goes_on(tmp_path):
+    """Its folder once said that there is no edge."""
+    folder = TopicFolder(tmp_path)
+    open_topic("soup", KEYWORDS, tmp_path)
+    folder.write_state({"edge": None})
+    found = TopicLearner(tmp_path, "soup", KEYWORDS)
+    for number in range(20):
+        found.keep(page(number), fingerprint(page(number)))
+    found.learn()
+    assert found.take_notes()

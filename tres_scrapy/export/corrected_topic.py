@@ -16,13 +16,14 @@ from tres_scrapy.export.topic_view import topic_folder, words_of
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import NAME, Fetch
 from tres_scrapy.topic.keyword_topic import PageWords
-from tres_scrapy.topic.pack import Pack, load_packs
+from tres_scrapy.topic.pack import OWN_THRESHOLD, Pack, load_packs
 from tres_scrapy.topic.shipped import packs
 from tres_scrapy.topic.topic_folder import IN_JOB, SUFFIX, TopicFolder, read_answers
 from tres_scrapy.topic.topic_learner import LEAST_WORDS, MAX_PAGES, begin_topic
 from tres_scrapy.url.message import TresError
 
 TEXTS: Final = "TRES_TEXTS"
+JUDGE: Final = "TRES_JUDGE"
 
 
 def topic_to_answer(record: Record, wanted: Collection[str] = ()) -> TopicFolder:
@@ -54,7 +55,10 @@ def topic_to_answer(record: Record, wanted: Collection[str] = ()) -> TopicFolder
         if not folder.pack.is_dir():
             name, models = record.meta()["topic"], record.settings().get("TRES_MODELS")
             places = _places(name, None if models is None else Path(models))
-            begin_topic(folder, name, load_packs(places, lazily=True))
+            pack = load_packs(places, lazily=True)
+            if record.settings().get(JUDGE) not in {None, "", "None", pack.judged_by}:
+                pack.threshold = OWN_THRESHOLD
+            begin_topic(folder, name, pack)
     return folder
 
 

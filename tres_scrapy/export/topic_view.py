@@ -53,7 +53,9 @@ class Viewed(NamedTuple):
 
 
 def topic_view(record: Record, say: Callable[[str], None] | None = None) -> TopicView | None:
-    """Return the topic that a crawl learned from keywords or from answers, None without one.
+    """Return the topic that a crawl learned: from keywords, answers, or as its pack was blind.
+
+    It is None if the crawl learned nothing.
 
     With `say`, answers that are new are learned first; it receives what there is to say of that.
     """

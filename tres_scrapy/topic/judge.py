@@ -30,9 +30,7 @@ PDFS: Final = PdfReader()  # its process starts with the first PDF
 MAX_BATCH: Final = 16  # pages in one call of the model
 PATIENCE: Final = 5.0  # seconds that a crawl which ends waits for its judges
 PAUSE: Final = 0.05  # seconds that a page waits for others: eight together cost a third each
-
-
-FIRST_PAGES: Final = 50  # of a crawl
+FIRST_PAGES: Final = 50  # of a crawl, that do not say yet whether it finds little
 FEW: Final = 0.2  # share of its pages that is relevant
 
 

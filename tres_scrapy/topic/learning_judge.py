@@ -26,10 +26,10 @@ class LearningTask(Task):
 
     `keywords` are the lines of the keywords file; there are none with a trained pack. Its pages are
     kept and asked about from the first on if it `asks` or has learned before, or if the crawl finds
-    little: the pack may be blind (see keyword_topic.py). Else they are kept from the first answer
-    on. `answers` is the file of answers, if that is not in the folder. `models` is
-    the folder of the shipped packs: this process is killed at its end, and would leave behind what
-    it unpacks of a zipped egg.
+    little: the pack may be blind (see trained.py). Else they are kept from the first answer on.
+    `answers` is the file of answers, if that is not in the folder. `models` is the folder of the
+    shipped packs: this process is killed at its end, and would leave behind what it unpacks of a
+    zipped egg.
     """
 
     folder: Path = Path()
@@ -78,7 +78,9 @@ class LearningJudge:
         self._trained = trained
         self._learner: TopicLearner | None = None
         self._can_begin = True
-        self._first: list[tuple[Source, Judged]] = []  # until it is known whether it finds little
+        self._may_doubt = trained is not None and not trained.has_own_judge
+        self._first: list[tuple[Source, Judged]] = []  # pages
+        self._holds_first = self._may_doubt  # until it is known whether it finds little
         self._finds_little = False
         self._notes: list[str] = []
         self._holding = ExitStack()  # the topic, until this process ends
@@ -110,14 +112,15 @@ class LearningJudge:
                 self._notes.append(f"the topic cannot learn: {plainly(error)}")
             if self._learner is not None:
                 self._keep(self._first)
-                self._first = []
+            if self._learner is not None or not self._can_begin:
+                self._first, self._holds_first = [], False
         if self._learner is not None:
             if self._finds_little:
                 self._learner.doubt()
             self._learner.learn()
 
     def _keep(self, pages: Iterable[tuple[Source, Judged]]) -> None:
-        """Keep what the topic can learn from pages; before it learns, those that come first."""
+        """Keep what the topic can learn from pages; before it learns, the first of the crawl."""
         usable = [
             (source, each)
             for source, each in pages
@@ -125,7 +128,8 @@ class LearningJudge:
             and not (source.is_sitemap or each.is_missing or each.wall or each.is_broken)
         ]
         if self._learner is None:
-            self._first = [*self._first, *usable][:FIRST_PAGES]
+            if self._holds_first:
+                self._first = [*self._first, *usable][:FIRST_PAGES]
             return
         for source, each in usable:
             self._learner.keep(
@@ -134,11 +138,10 @@ class LearningJudge:
 
     def _note(self, sources: Sequence[Source]) -> None:
         """Note whether the crawl finds little; if it does not, its first pages are forgotten."""
-        if self._trained is None or self._trained.has_own_judge:
-            return
-        self._finds_little |= any(source.little for source in sources)
-        if any(source.little is False for source in sources) and not self._finds_little:
-            self._first = []
+        if self._may_doubt:
+            self._finds_little |= any(source.little for source in sources)
+            if any(source.little is False for source in sources) and not self._finds_little:
+                self._first, self._holds_first = [], False
 
     def __call__(self, sources: Sequence[Source]) -> list[Judged]:
         """Judge pages, and keep what the topic can learn from them."""

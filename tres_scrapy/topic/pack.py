@@ -163,7 +163,7 @@ class Pack:
             )
             model = facts["classifier"]
             classifier = partial(read_classifier, directory, facts)
-            mean_prior = number("mean_prior", mean) if (mean := model.get("mean_prior")) else None
+            mean = model.get("mean_prior")
             pack = cls(
                 str(facts["name"]),
                 threshold=share("threshold", facts["threshold"]),
@@ -175,7 +175,7 @@ class Pack:
                 judged_by=judge_name(facts.get("judge", "")),
                 link_prior=read_prior(directory, facts["links"]) if "links" in facts else NO_PRIOR,
                 prior_weight=number("prior_weight", model.get("prior_weight", 0.0)),
-                mean_prior=mean_prior,
+                mean_prior=None if mean is None else number("mean_prior", mean),
             )
             if lazily:  # the anchor of seeds is known without the classifier
                 blank = np.array([number("bias", model.get("bias", BLANK_LOGIT))])

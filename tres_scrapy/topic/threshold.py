@@ -2,8 +2,9 @@
 
 The share of relevant pages rises with the score as a logistic curve. Where it is 0.5 and how steep
 it is are unknown: their joint distribution is computed on a grid, from the number of relevant pages
-that the keywords let expect, and from answers. An answered page has the score of a model that does
-not know it, so that it may be chosen in any way that depends on the score alone.
+that the keywords let expect or a trained pack finds, and from answers. An answered page has the
+score of a model that does not know it, so that it may be chosen in any way that depends on the
+score alone.
 
 Before the first answer yes the threshold is where that share is expected to be 0.5: as the number
 of relevant pages says, and how pages score that are likely by the keywords. Then it is where the

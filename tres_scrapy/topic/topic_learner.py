@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from hashlib import blake2b
-from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -36,7 +35,7 @@ LEAD: Final = 300  # letters of a page that a question shows
 QUESTIONS: Final = 20
 SEVERAL: Final = 5  # answers yes, without a no, that are worth a word
 RUNS: Final = "The crawl runs: it learns from the answers with its next pages."
-BLIND: Final = "hardly knows the pages of this crawl"
+BLIND_NOTE: Final = "hardly knows the pages of this crawl"
 INSTEAD: Final = "its keywords count more than it here; answers help (`tres answer`)"
 NEAR: Final = 60  # words near the keywords that count as keywords in anchors and URLs
 
@@ -67,8 +66,13 @@ def _is_made_from(pack: Pack, keywords: KeywordSet) -> bool:
 
 def begin_topic(folder: TopicFolder, name: str, pack: Pack) -> None:
     """Write the first model of a trained pack in its folder: nothing corrects it."""
-    folder.write_state({})
+    folder.write_state({"edge": edge_of(pack)})
     folder.write_pack(name, keywords_of(pack), (), TopicFit.uncorrected())
+
+
+def edge_of(pack: Pack) -> float:
+    """Return the log odds from which on a pack calls a page relevant."""
+    return float(odds_of(pack.threshold))
 
 
 def keywords_of(pack: Pack) -> KeywordSet:
@@ -122,9 +126,9 @@ class TopicLearner:
         # of two answers about a page, that of the last file counts
         self._named = answers
         self._files = [*([answers] if answers else []), self.folder.answers]
-        known = state.get("edge", 0.0)  # from which log odds on the trained pack calls it relevant
-        self._edge = known if trained is None else float(odds_of(trained.threshold))
-        self._doubts = bool(state.get("doubts"))
+        # from which log odds on the trained pack calls a page relevant
+        self._edge = state.get("edge") or 0.0 if trained is None else edge_of(trained)
+        self._doubts = bool(state.get("doubts")) and not (trained and trained.has_own_judge)
         file = str(answers.resolve()) if answers else ""
         self._origin = {"file": file, "seed": seed, "edge": self._edge, "doubts": self._doubts}
         self._salt = str(seed).encode()
@@ -139,8 +143,7 @@ class TopicLearner:
         self._next: int = state.get("next", 1)
         self.known_answers: dict[str, bool] = state.get("answers", {})  # to the model
         self._load()
-        is_blind = self._own.mean_prior is not None
-        self._notes = [f"the trained topic {BLIND}; {INSTEAD}"] if trained and is_blind else []
+        self._notes = [f"the trained topic {BLIND_NOTE}; {INSTEAD}"] if self._is_blind else []
         self._wrong = set[str]()  # what was said of files of answers
         self._strange = set[str]()  # URLs of answers that were said to be of no page
         self._warned = False  # whether hardly any page is relevant, which was said
@@ -160,6 +163,11 @@ class TopicLearner:
         return self._again
 
     @property
+    def _is_blind(self) -> bool:
+        """Whether the trained pack was found blind; it stays so."""
+        return self._doubts and self._own.mean_prior is not None
+
+    @property
     def _fit(self) -> TopicFit:
         """The model of now."""
         return TopicFit.of(self._own)
@@ -177,7 +185,7 @@ class TopicLearner:
         is_seed: bool = False,
         prior: float | None = None,
     ) -> None:
-        """Keep the words of a page; a page that is known, or with hardly a word, teaches nothing.
+        """Keep the words of a page; a copy, a URL that is known, or hardly a word teach nothing.
 
         `prior` is its log odds by the trained pack.
         """
@@ -201,7 +209,10 @@ class TopicLearner:
             self._notes.append(f"cannot keep a page: {plainly(error)}")
 
     def doubt(self) -> None:
-        """Doubt the trained pack from the next fit on, which is due; a judge of the user's not."""
+        """Doubt the trained pack from the next fit on, which is due now.
+
+        A judge of the user's own is never doubted, nor is a pack without keywords.
+        """
         pack, words = self._trained, self._topic.keywords
         if self._doubts or pack is None or pack.has_own_judge:
             return
@@ -219,8 +230,9 @@ class TopicLearner:
         self._forget(answers)
         marks = sorted(self._kept, key=lambda mark: self._kept[mark][0])
         pages = [self._kept[mark][1] for mark in marks]
-        edge = self._edge if self._own.mean_prior is None else inf  # a blind pack stays blind
-        fit = self._topic.fit(pages, answers, edge, doubts=self._doubts)
+        fit = self._topic.fit(
+            pages, answers, self._edge, doubts=self._doubts, is_blind=self._is_blind
+        )
         self._warn(fit)
         self._next = int(self._seen * GROWTH) + 10
         changed, self.known_answers = answers != self.known_answers, answers
@@ -240,8 +252,8 @@ class TopicLearner:
 
     def _warn(self, fit: TopicFit) -> None:
         """Say once that a trained pack is blind, or that hardly a page fits the keywords."""
-        if fit.blindness and self._own.mean_prior is None:
-            self._notes.append(f"the trained topic {BLIND}: {fit.blindness}; {INSTEAD}")
+        if fit.blindness and not self._is_blind:
+            self._notes.append(f"the trained topic {BLIND_NOTE}: {fit.blindness}; {INSTEAD}")
         few = fit.few and fit.pages >= QUESTIONS
         if few and not self._warned:
             self._notes.append(
@@ -273,7 +285,7 @@ class TopicLearner:
         before = self._fit
         self.folder.write_pack(self._name, self._topic.keywords, self._near, fit)
         self._load()
-        is_first = not self.folder.read_state()
+        is_first = "next" not in self.folder.read_state()
         summary = _summary(fit, self.known_answers, changed=changed, is_first=is_first)
         if changed:
             pages = [page for _, page in self._kept.values()]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 # A trained pack is blind if it calls fewer than this share of the pages relevant that its keywords
 # let expect, which are at least so many.
-BLIND: Final = 0.5
-EVIDENCE: Final = 10
+BLIND_SHARE: Final = 0.5
+LEAST_EXPECTED: Final = 10
 # Deviations of what a pack says that answers correct, beside one of what they taught.
 SHARES: Final = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 16.0])
 
@@ -29,7 +29,7 @@ def blindness_of(called: NDArray[np.bool_], likely: Numbers) -> str:
     `likely` [n] is P(relevant) of the pages by its keywords, or by answers.
     """
     expected, count = float(likely.sum()), int(called.sum())
-    if expected >= EVIDENCE and count < BLIND * expected:
+    if expected >= LEAST_EXPECTED and count < BLIND_SHARE * expected:
         return f"of {len(likely)} it calls {count} relevant, its keywords let expect {expected:.0f}"
     return ""
 
