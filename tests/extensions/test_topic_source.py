@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tres_scrapy.config.config import Config, WordOptions
+from tres_scrapy.config.output import WatchOptions
 from tres_scrapy.extensions.topic_source import new_folder, task_of
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.topic.pack import load_packs
@@ -41,6 +42,14 @@ def test_answers_about_another_topic_do_not_count(tmp_path):
     assert task_of(Config(topic="food"), tmp_path / "a.jsonl", None).name == "food"
     with pytest.raises(TresError, match="holds what a crawl with topic 'food' learned"):
         task_of(Config(topic="sports"), tmp_path / "a.jsonl", None)
+
+
+def test_only_a_crawl_that_keeps_something_doubts_its_pack(tmp_path):
+    silent = Config(topic="food", watch=WatchOptions(record=False))
+    output = tmp_path / "a.jsonl"
+    assert task_of(Config(topic="food"), output, None).doubts
+    assert not task_of(silent, output, None).doubts
+    assert task_of(silent, output, str(tmp_path / "job")).doubts
 
 
 def test_topic_of_earlier_crawl_is_not_new(config, tmp_path):

@@ -207,6 +207,7 @@ def test_export_of_an_ended_crawl_is_judged_again(desk, run, monkeypatch):
 
     class Doubtful:
         prior_weight = 0.0
+        is_uncorrected = False
 
         @classmethod
         def of(cls, pack):

@@ -207,6 +207,13 @@ def test_pack_that_finds_pages_does_not_learn(task, share):
     assert not task.folder.exists()
 
 
+def test_crawl_that_keeps_nothing_does_not_doubt(strict):
+    judge = replace(strict, doubts=False).load()
+    judge(little(*range(FIRST_PAGES)))
+    judge.learn()
+    assert not strict.folder.exists()
+
+
 def test_pack_of_a_watched_crawl_is_not_doubted(strict):
     judge = replace(strict, asks=True).load()
     judge(sources(*range(FIRST_PAGES)))

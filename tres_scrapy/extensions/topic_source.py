@@ -76,7 +76,8 @@ def _corrected_task(task: Task, config: Config, folder: TopicFolder, jobdir: str
                 f"{folder.path} holds what a crawl {of} learned: give another {typed('output')} "
                 "or JOBDIR"
             )
-    return _learning(task, config, folder, asks=any(each is not None for each in given))
+    asks, doubts = any(each is not None for each in given), bool(config.watch.record or jobdir)
+    return _learning(task, config, folder, asks=asks, doubts=doubts)
 
 
 def _learning_task(

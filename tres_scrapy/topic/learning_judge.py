@@ -27,6 +27,7 @@ class LearningTask(Task):
     `keywords` are the lines of the keywords file; there are none with a trained pack. Its pages are
     kept and asked about from the first on if it `asks` or has learned before, or if the crawl finds
     little: the pack may be blind (see trained.py). Else they are kept from the first answer on.
+    A crawl that keeps nothing never `doubts` its pack.
     `answers` is the file of answers, if that is not in the folder. `models` is the folder of the
     shipped packs: this process is killed at its end, and would leave behind what it unpacks of a
     zipped egg.
@@ -36,6 +37,7 @@ class LearningTask(Task):
     name: str = ""
     keywords: tuple[str, ...] = ()
     asks: bool = True
+    doubts: bool = True
     answers: Path | None = None
     seed: int = 0
     models: Path | None = None
@@ -78,7 +80,8 @@ class LearningJudge:
         self._trained = trained
         self._learner: TopicLearner | None = None
         self._can_begin = True
-        self._may_doubt = trained is not None and not trained.has_own_judge
+        may_be_blind = trained is not None and not trained.has_own_judge
+        self._may_doubt = task.doubts and may_be_blind
         self._first: list[tuple[Source, Judged]] = []  # pages
         self._holds_first = self._may_doubt  # until it is known whether it finds little
         self._finds_little = False
