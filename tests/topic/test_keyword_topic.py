@@ -6,8 +6,9 @@ from soup import FOOD, OTHER
 
 from tres_scrapy.page.place import tokenise
 from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.joint import deviation_of
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, _deviation
+from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords
 
 WORDS = ("leek", "carrot", "pea", "bean", "celery", "onion", "pumpkin", "tomato")
 KEYWORDS = ["food", "cooking", "recipe", "soup", "bread", "cheese", "slow food"]
@@ -162,8 +163,8 @@ def test_answers_that_the_model_expects_change_little(topic):
 
 
 def test_scores_that_differ_by_rounding_are_equal():
-    assert _deviation(0.3 + np.array([0.0, 1e-16, -1e-16])) == 1.0
-    assert _deviation(np.array([0.1, 0.3])) == pytest.approx(0.1)
+    assert deviation_of(0.3 + np.array([0.0, 1e-16, -1e-16])) == 1.0
+    assert deviation_of(np.array([0.1, 0.3])) == pytest.approx(0.1)
 
 
 def by_pack(pages, relevant, other):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from conftest import PROJECT
 
-from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.assembly import threshold_of
@@ -114,14 +113,14 @@ def test_threshold_is_the_judges(judge, judged_by, threshold):
     pack = Pack.load(FOOD)
     pack.judged_by, pack.threshold = judged_by, 0.75
     expected = pack.threshold if threshold == "the pack's" else threshold
-    assert threshold_of(Config(judge=judge), pack) == expected
+    assert threshold_of(judge, pack) == expected
 
 
 def test_code_of_a_pack_needs_consent():
     pack = Pack.load(FOOD)
     pack.judged_by = "stranger:judge"
     with pytest.raises(ConfigError, match=r"if you trust it, add -a judge=stranger:judge"):
-        threshold_of(Config(), pack)
+        threshold_of(None, pack)
 
 
 def test_judge_sees_pages_with_words_only():

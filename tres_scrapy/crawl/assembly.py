@@ -70,18 +70,18 @@ def load_pack(config: Config) -> Pack:
     return Pack.load(require_pack(config))
 
 
-def threshold_of(config: Config, pack: Pack) -> float:
-    """Return P(relevant) from which a page is relevant.
+def threshold_of(judge: str | None, pack: Pack) -> float:
+    """Return P(relevant) from which a page is relevant, by the user's own `judge` if there is one.
 
     Raise ConfigError if the pack names a function that judges pages and the user did not ask for
     it: code that comes with a pack runs only then.
     """
-    if config.judge is None and pack.judged_by:
+    if judge is None and pack.judged_by:
         raise ConfigError(
             f"topic pack {pack.name!r} is judged by code, {pack.judged_by}: if you trust it, "
             f"add {typed('judge', pack.judged_by)}"
         )
-    return pack.threshold if config.judge in {None, pack.judged_by} else OWN_THRESHOLD
+    return pack.threshold if judge in {None, pack.judged_by} else OWN_THRESHOLD
 
 
 def make_crawl(config: Config, pack: Pack, web: Any = None) -> Crawl:
@@ -104,7 +104,7 @@ def make_crawl(config: Config, pack: Pack, web: Any = None) -> Crawl:
         options: dict[str, Any] = {
             "trusted_seeds": config.trusted_seeds,
             "verdicts": Verdicts(
-                threshold_of(config, pack),
+                threshold_of(config.judge, pack),
                 language=pack.language,
                 detect_copies=config.detect_copies,
             ),

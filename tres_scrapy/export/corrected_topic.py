@@ -12,11 +12,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
+from tres_scrapy.crawl.assembly import threshold_of
 from tres_scrapy.export.topic_view import topic_folder, words_of
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import NAME, Fetch
 from tres_scrapy.topic.keyword_topic import PageWords
-from tres_scrapy.topic.pack import OWN_THRESHOLD, Pack, load_packs
+from tres_scrapy.topic.pack import Pack, load_packs
 from tres_scrapy.topic.shipped import packs
 from tres_scrapy.topic.topic_folder import IN_JOB, SUFFIX, TopicFolder, read_answers
 from tres_scrapy.topic.topic_learner import LEAST_WORDS, MAX_PAGES, begin_topic
@@ -56,8 +57,7 @@ def topic_to_answer(record: Record, wanted: Collection[str] = ()) -> TopicFolder
             name, models = record.meta()["topic"], record.settings().get("TRES_MODELS")
             places = _places(name, None if models is None else Path(models))
             pack = load_packs(places, lazily=True)
-            if record.settings().get(JUDGE) not in {None, "", "None", pack.judged_by}:
-                pack.threshold = OWN_THRESHOLD
+            pack.threshold = threshold_of(record.settings().get(JUDGE), pack)
             begin_topic(folder, name, pack)
     return folder
 

@@ -207,7 +207,7 @@ def rate_seeds(config: Config, settings: Settings, most: int) -> SeedSpider:
         task = task_of(config, folder / "topic.jsonl", None)
         worker = stack.enter_context(closing(Worker(task)))
         pack = load_packs(task.packs, lazily=config.words.file is None)
-        threshold = threshold_of(config, pack)
+        threshold = threshold_of(config.judge, pack)
         worker.wait()
         judge = Judge(pack, worker)
         stack.callback(judge.close)

@@ -34,15 +34,15 @@ from tres_scrapy.topic.classifier import (
     sigmoid,
 )
 from tres_scrapy.topic.fit import Bags
+from tres_scrapy.topic.joint import BEST_PAGES, Start, blindness_of, joined
 from tres_scrapy.topic.keyword_score import GENERAL_TEXTS, Keyword, forms, log_odds
 from tres_scrapy.topic.learning import learn
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
-from tres_scrapy.topic.threshold import Threshold, expected_place, find_threshold
-from tres_scrapy.topic.trained import blindness_of, share_of_pack
+from tres_scrapy.topic.threshold import Threshold
 from tres_scrapy.topic.word_table import WordTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -56,18 +56,9 @@ THRESHOLD: Final = 0.5  # the calibration moves, not the threshold
 NEAR: Final = 0.3  # least cosine of a word to the keywords at which it counts
 PHRASE_WORD: Final = 0.5  # weight of a word of a phrase, as a share of a keyword's
 SEED_WEIGHT: Final = 0.5  # of the seed page, as a share of the keywords'
-TRUST: Final = 0.25  # weight of the keywords beside what was learned from many pages
-FIRST_PAGES: Final = 120  # it is twice that after so many
-TOLD_PAGES: Final = 50  # the same, once there are answers
 FEWEST_PAGES: Final = 10  # pages to learn from
 FIRST_SLOPE: Final = 60.0  # of the log odds by keywords alone, before pages
 FIRST_MIDDLE: Final = 0.1
-# Pages that fit the keywords best count as relevant until better ones are found.
-BEST_PAGES: Final = 5
-BEST_SHARE: Final = 0.3  # of all pages that these are at most
-BLIND_WEIGHT: Final = 0.5  # deviations of what a blind pack says, beside one of its keywords
-STANDS_OUT: Final = -3.3  # log odds of a page that has something of the keywords
-ROUNDING: Final = 1e-9  # of a score
 
 
 class PageWords(NamedTuple):
@@ -91,8 +82,8 @@ class TopicFit(NamedTuple):
     `few` says whether hardly a page fits the keywords. `pulls` holds, by URL of an answered page,
     what the answer adds to the log odds of a page with exactly its words. `prior_weight` is how
     much the log odds by a trained pack count, 0 without one. `found` is P(relevant) of the pages
-    that were learned [n], if it was computed. `blindness` says why a trained pack is blind, if it
-    is; then `mean_prior` is the mean of its log odds.
+    that were learned [n], if it was computed. `mean_prior` is the mean of the log odds by a trained
+    pack that is blind, None by others; `blindness` says why, if it was found so now.
     """
 
     model: BagOfWords
@@ -150,6 +141,20 @@ class TopicFit(NamedTuple):
         pages = list(pages)
         words = self.model.logits_of_counts(each.words for each in pages)
         return self.calibration.probabilities(words + self.prior_weight * _priors(pages))
+
+
+class _Read(NamedTuple):
+    """What is read of pages: the words that a model weighs, how rare each is, the weighted texts.
+
+    `first` are the weights of the words before pages are learned; `by_keywords` returns what the
+    keywords alone say of each page.
+    """
+
+    words: list[str]
+    rarity: Numbers
+    texts: Bags
+    first: Numbers
+    by_keywords: Callable[[], Start]
 
 
 class KeywordTopic:
@@ -218,65 +223,53 @@ class KeywordTopic:
         has_prior = any(page.prior is not None for page in pages)
         if has_prior and not told and (not doubts or len(pages) < FEWEST_PAGES):
             return TopicFit.uncorrected(len(pages))
-        counts, nearness = self._table.read([page.words for page in pages])
-        words, counts, rarity, fields = self._vocabulary(pages, counts)
-        texts = _weighted(counts, rarity, fields)
-        keywords = self._keywords(words)
-        seeds = [row for row, page in enumerate(pages) if page.is_seed]
-        first = self._first(words, rarity, texts.take(seeds), keywords)
+        read = self._read(pages)
         if not told and len(pages) < FEWEST_PAGES:
             line = Calibration(FIRST_SLOPE, -FIRST_SLOPE * FIRST_MIDDLE)
-            return TopicFit(_made(words, rarity, first), line, len(pages))
-        trained, blindness = _priors(pages), ""
-        before = trained
-        if doubts or not has_prior:
-            before = log_odds(counts, fields, keywords, nearness)
-        if doubts and has_prior:
-            likely = sigmoid(before)
-            likely[list(told)] = list(told.values())
-            found_before = "it was found blind before" if is_blind else ""
-            blindness = found_before or blindness_of(trained >= edge, likely)
-        if has_prior and not (told or blindness):
+            return TopicFit(_made(read.words, read.rarity, read.first), line, len(pages))
+        trained = _priors(pages)
+        if not has_prior:
+            start = read.by_keywords()
+        elif doubts:
+            start = _doubted(read, trained, told, edge, is_blind=is_blind)
+        else:
+            start = Start.of_pack(trained, edge, len(read.words))
+        is_blind = start.blind is not None
+        if has_prior and not (told or is_blind):
             return TopicFit.uncorrected(len(pages))
-        is_corrected = has_prior and not blindness
-        if is_corrected:
-            first, before, known = np.zeros(len(words)), trained, trained
-        else:
-            known = texts.times(first) - _likeness_to_itself(pages)
-        lesson = learn(texts, before, told)
-        has_yes = any(told.values())
-        rows, labels = list(told), np.array([*told.values()], dtype=bool)
-        trust = _deviation(lesson.held_out) / _deviation(known)
-        if is_corrected:
-            called = int((trained >= edge).sum())
-            trust *= share_of_pack(lesson.held_out, trust * known, called, rows, labels)
-        else:
-            trust *= TRUST * (1 + (TOLD_PAGES if has_yes else FIRST_PAGES) / len(pages))
-        scores = lesson.held_out + trust * known
-        prior_weight = trust * is_corrected
-        if blindness:
-            prior_weight = BLIND_WEIGHT * _deviation(scores) / max(1.0, _deviation(trained))
-            scores = scores + prior_weight * trained
-        if is_corrected:
-            guess = expected_place(scores, called)
-        else:
-            guess = expected_place(scores, _expected(before), None if has_yes else sigmoid(before))
-        found = find_threshold(scores, guess, scores[rows], labels)
+        lesson = learn(read.texts, start.log_odds, told)
+        joint = joined(lesson, start, told)
+        found = joint.threshold
         line = Calibration(found.slope, found.slope * (lesson.intercept - found.place))
-        weights = lesson.weights + trust * first
+        weights = lesson.weights + joint.trust * start.weights
+        few = float(sigmoid(start.log_odds).sum()) < BEST_PAGES
         return TopicFit(
-            _made(words, rarity, weights),
+            _made(read.words, read.rarity, weights),
             line,
             pages=len(pages),
             answers=len(told),
-            few=float(sigmoid(before).sum()) < BEST_PAGES and not (has_prior or has_yes),
+            few=few and not (has_prior or any(told.values())),
             threshold=found,
             pulls={pages[row].url: found.slope * pull for row, pull in lesson.pulls.items()},
-            prior_weight=prior_weight,
-            found=line.probabilities(texts.times(weights) + prior_weight * trained),
-            blindness=blindness,
-            mean_prior=float(trained.mean()) if blindness else None,
+            prior_weight=joint.prior_weight,
+            found=line.probabilities(read.texts.times(weights) + joint.prior_weight * trained),
+            blindness=start.reason,
+            mean_prior=float(trained.mean()) if is_blind else None,
         )
+
+    def _read(self, pages: Sequence[PageWords]) -> _Read:
+        """Return what is read of pages, and the weight of each word by the keywords."""
+        counts, nearness = self._table.read([page.words for page in pages])
+        words, counts, rarity, fields = self._vocabulary(pages, counts)
+        texts, keywords = _weighted(counts, rarity, fields), self._keywords(words)
+        seeds = [row for row, page in enumerate(pages) if page.is_seed]
+        first = self._first(words, rarity, texts.take(seeds), keywords)
+
+        def by_keywords() -> Start:
+            score = texts.times(first) - _likeness_to_itself(pages)
+            return Start(log_odds(counts, fields, keywords, nearness), score, first)
+
+        return _Read(words, rarity, texts, first, by_keywords)
 
     def _vocabulary(
         self, pages: Sequence[PageWords], counts: Bags
@@ -350,10 +343,17 @@ def _priors(pages: Sequence[PageWords]) -> Numbers:
     return np.array([page.prior or 0.0 for page in pages], dtype=np.float64)
 
 
-def _expected(before: Numbers) -> float:
-    """Return how many pages may be relevant by their log odds [n], 0 if none stands out."""
-    least = min(BEST_PAGES, BEST_SHARE * len(before), float((before > STANDS_OUT).sum()))
-    return max(float(sigmoid(before).sum()), least) if least else 0.0
+def _doubted(
+    read: _Read, trained: Numbers, told: Mapping[int, bool], edge: float, *, is_blind: bool
+) -> Start:
+    """Return what a trained pack says of pages, or its keywords if it `is_blind` or found so."""
+    start = read.by_keywords()
+    likely = sigmoid(start.log_odds)
+    likely[list(told)] = list(told.values())
+    reason = "" if is_blind else blindness_of(trained >= edge, likely)
+    if is_blind or reason:
+        return start._replace(blind=trained, reason=reason)
+    return Start.of_pack(trained, edge, len(read.words))
 
 
 def _likeness_to_itself(pages: Sequence[PageWords]) -> Numbers:
@@ -378,12 +378,6 @@ def _weighted(counts: Bags, rarity: Numbers, fields: NDArray[np.int64]) -> Bags:
 def _made(words: list[str], rarity: Numbers, weights: Numbers) -> BagOfWords:
     both = np.stack([rarity, weights]).astype(np.float32)
     return BagOfWords(FIELDS, words, both, 0.0)
-
-
-def _deviation(scores: Numbers) -> float:
-    """Return the standard deviation, 1 where the scores differ by rounding errors alone."""
-    deviation = float(scores.std())
-    return deviation if deviation > ROUNDING * float(np.abs(scores).max(initial=0.0)) else 1.0
 
 
 def _unit(weights: Numbers) -> Numbers:

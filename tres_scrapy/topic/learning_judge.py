@@ -26,7 +26,7 @@ class LearningTask(Task):
 
     `keywords` are the lines of the keywords file; there are none with a trained pack. Its pages are
     kept and asked about from the first on if it `asks` or has learned before, or if the crawl finds
-    little: the pack may be blind (see trained.py). Else they are kept from the first answer on.
+    little: the pack may be blind (see joint.py). Else they are kept from the first answer on.
     A crawl that keeps nothing never `doubts` its pack.
     `answers` is the file of answers, if that is not in the folder. `models` is the folder of the
     shipped packs: this process is killed at its end, and would leave behind what it unpacks of a

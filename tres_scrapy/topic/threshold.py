@@ -31,6 +31,11 @@ SLOPES: Final = np.geomspace(0.5, 16.0, 11)
 DOUBT: Final = 1.0  # deviation of the threshold before answers
 STEEPNESS: Final = 2.5  # middle of the slope before answers
 STEEPNESS_DOUBT: Final = 0.7  # deviation of its logarithm
+# Log odds of each curve before answers, by place and slope.
+PRIOR: Final = (
+    -0.5 * (PLACES[:, None] / DOUBT) ** 2
+    - 0.5 * (np.log(SLOPES / STEEPNESS)[None, :] / STEEPNESS_DOUBT) ** 2
+)
 NEGLIGIBLE: Final = 1e-3  # odds of a curve against the best one
 TINY: Final = 1e-12
 # Without answers: so much of the way from the expected number of pages to the score above which
@@ -113,9 +118,8 @@ def evidence(scores: Numbers, guess: float, known: Numbers, labels: NDArray[np.b
 
     It is the marginal likelihood over all curves.
     """
-    prior = _curves(_unit(scores), guess, known[:0], labels[:0])[2]
     odds = _curves(_unit(scores), guess, known, labels)[2]
-    return float(np.logaddexp.reduce(odds, axis=None) - np.logaddexp.reduce(prior, axis=None))
+    return float(np.logaddexp.reduce(odds, axis=None) - np.logaddexp.reduce(PRIOR, axis=None))
 
 
 def _curves(
@@ -124,8 +128,7 @@ def _curves(
     """Return places [p, 1] and slopes [1, s] of curves, and the log odds of each after answers."""
     places = guess + unit * PLACES[:, None]
     slopes = SLOPES[None, :] / unit
-    odds = -0.5 * (PLACES[:, None] / DOUBT) ** 2
-    odds = odds - 0.5 * (np.log(SLOPES / STEEPNESS)[None, :] / STEEPNESS_DOUBT) ** 2
+    odds = PRIOR
     signs = np.where(labels, 1.0, -1.0)
     share = 1.0 if labels.any() else BEFORE_YES
     for score, sign in zip(known.tolist(), signs.tolist(), strict=True):
