@@ -93,8 +93,9 @@ def command(
         announce = _announce if as_json else partial(_explain, topic=topic)
         count = serve(web, port, log, partial(announce, web), schedule)
     except (OSError, OverflowError) as error:
-        doing = f"serve on port {port}" if collection is None else "write the pages"
-        raise TresError(f"cannot {doing}: {plainly(error)}") from None
+        is_of_port = collection is None and getattr(error, "filename", None) is None
+        doing = f"cannot serve on port {port}: " if is_of_port else ""
+        raise TresError(f"{doing}{plainly(error)}") from None
     print(json.dumps(count.summary(), indent=None if as_json else 2), flush=True)
 
 

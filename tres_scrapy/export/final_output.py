@@ -128,11 +128,14 @@ class FinalOutput:
 
 
 def renew(path: Path) -> list[str]:
-    """Write the output of the ended crawl of a record again, by the topic of now.
+    """Write the output and the report of the ended crawl of a record again, by the topic of now.
 
     Return what to say of that. Nothing is done while the crawl runs, or if it has no output. Raise
     OSError or TresError if a file cannot be used.
     """
+    # Imported here because the templates are slow to import.
+    from tres_scrapy.report.crawl_report import SUFFIX, report_beside  # noqa: PLC0415
+
     with Record(path) as record:
         meta, view = record.meta(), topic_view(record)
         output = Path(meta.get("output", ""))
@@ -149,15 +152,19 @@ def renew(path: Path) -> list[str]:
     with closing(open_to_write(path)) as file:
         final = FINAL, _final(settled, verdicts)
         file.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", final)
+    if path.with_suffix(SUFFIX).is_file():
+        report_beside(path)
+    count = len(settled.rows)
     return [
-        f"{output} has {len(settled.rows)} relevant pages now ({settled.added} added, "
-        f"{settled.taken_out} taken out)"
+        f"{output} has {count} relevant {plural(count, 'page')} of this crawl now "
+        f"({settled.added} added, {settled.taken_out} taken out)"
     ]
 
 
 def _final(settled: Settled, verdicts: LastVerdicts) -> str:
     """Return what the file of the run keeps of an output that was written again."""
     known = {"identity": verdicts.identity, "rows_out": [*verdicts.retracted]}
+    known["is_blind"] = verdicts.view.fit.mean_prior is not None
     probabilities = {row: round(value, DIGITS) for row, value in settled.rows.items()}
     return json.dumps(known | {"rows": [*settled.rows], "probabilities": probabilities})
 

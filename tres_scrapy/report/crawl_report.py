@@ -42,6 +42,7 @@ ENDS: Final = {
     "no_page": "No seed returned a page.",
     "unreachable": "It stopped: no host could be reached.",
 }
+BLIND: Final = " The trained topic hardly knew these pages: its keywords counted more than it."
 TAKEN_OUT: Final = {
     DISTRUSTED: "fetches of distrusted sites",
     FORGOTTEN: "forgotten fetches",
@@ -154,6 +155,7 @@ def _verdict(record: Record, meta: dict[str, str], final: dict[str, Any], left: 
         f" The last model of the topic judged all pages again; when they were fetched, "
         f"{then:,} were judged relevant, and the curves show these."
     )
+    again += BLIND if final.get("is_blind") else ""
     return (
         f"{relevant:,} of {pages:,} {plural(pages, 'page')}, {_percent(relevant / pages)}, "
         f"{'is' if relevant == 1 else 'are'} relevant to {meta.get('topic', 'the topic')}, on "
