@@ -83,6 +83,13 @@ def test_list_of_crawls_counts_the_output(moved, monkeypatch):
     assert f" pages, {len(output)} relevant" in crawls_here()
 
 
+@pytest.mark.parametrize("is_blind", [False, True])
+def test_report_says_that_a_trained_topic_was_blind(copy, is_blind):
+    settle(copy, json.dumps({"identity": "x", "rows": [], "is_blind": is_blind}))
+    with Record(copy) as read:
+        assert ("The trained topic hardly knew these pages" in render(read)) == is_blind
+
+
 def test_damaged_output_is_refused(copy):
     with Record(copy) as read:
         settle(copy, "{")

@@ -14,6 +14,7 @@ from soup import FOOD, OTHER, lines_of, link
 from tres_scrapy.export.run_export import pages_of
 from tres_scrapy.export.topic_view import topic_view
 from tres_scrapy.frontier.store import REVISED
+from tres_scrapy.report.crawl_report import report_beside
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.journal import DESCRIBED
 from tres_scrapy.run.run_file import NAME
@@ -167,6 +168,7 @@ def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path, c
         assert "http://h3.test/" in retracted
         assert {url for url, _ in items} - retracted == {*expected}
     again = expected[0]
+    report = report_beside(tmp_path / "job" / NAME)
     with pytest.raises(SystemExit):
         tres("answer", tmp_path / "job", "--no", again)
     assert f"{output} has " in capsys.readouterr().out
@@ -174,6 +176,7 @@ def test_output_is_what_the_last_model_finds_relevant(scrapy, soups, tmp_path, c
     with Record(tmp_path / "job" / NAME) as record:
         now = sorted(page["url"] for page in pages_of(record, view=topic_view(record)))
         assert len(json.loads(record.meta()["final"])["rows"]) == len(now)
+    assert f"{len(now)} of {PAGES} pages" in report.read_text(encoding="utf-8")
     assert found_in(tmp_path) == now
     with output.with_suffix(".csv").open(encoding="utf-8") as lines:
         assert sorted(row["url"] for row in csv.DictReader(lines)) == now
