@@ -163,7 +163,7 @@ def renew(path: Path) -> list[str]:
 
 def _final(settled: Settled, verdicts: LastVerdicts) -> str:
     """Return what the file of the run keeps of an output that was written again."""
-    known = {"identity": verdicts.identity, "rows_out": [*verdicts.retracted]}
+    known: dict[str, Any] = {"identity": verdicts.identity, "rows_out": [*verdicts.retracted]}
     known["is_blind"] = verdicts.view.fit.mean_prior is not None
     probabilities = {row: round(value, DIGITS) for row, value in settled.rows.items()}
     return json.dumps(known | {"rows": [*settled.rows], "probabilities": probabilities})
