@@ -330,7 +330,7 @@ def test_bonus_is_for_hosts_that_are_hardly_known():
     store = SampleStore(DomainLedger(cap=Cap(9, 9)))
     rows = add(store, NO_PARENT, 14)  # two of each of seven hosts
     learner = learner_over(store)
-    store.rate(rows, np.full(14, 0.01, dtype=np.float32))
+    store["probability"][rows] = np.full(14, 0.01, dtype=np.float32)
     assert learner.bonus(rows) == pytest.approx(learner.bonus(rows)[0])
     for row in rows[:3].tolist():
         fetch(store, learner, row, 0.0)
@@ -351,7 +351,7 @@ def test_best_links_are_read_again():
     rows = add(store, NO_PARENT, [BAD, GOOD, BAD, GOOD])
     learner.rate(rows)
     before = learner._links["logit"].copy()
-    store.rate(rows, np.zeros(4, dtype=np.float32))
+    store["probability"][rows] = np.zeros(4, dtype=np.float32)
     learner.model.weights[GOOD] += 1
     learner._links["logit"][rows[[1, 2]]] += 5
     learner.refresh(rows, 2)

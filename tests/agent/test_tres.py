@@ -195,7 +195,7 @@ def test_new_domains_promise_more():
     learner = make_policy("tres", store, setup)._learner
     urls = ["http://a.test/", "http://b.test/", "http://c.test/"]
     rows = store.add(-1, Outlinks(urls, urls, np.zeros((3, 3), dtype=np.float32)))
-    store.rate(rows, np.array([0.5, 0.5, 0.5], dtype=np.float32))
+    store["probability"][rows] = np.array([0.5, 0.5, 0.5], dtype=np.float32)
     store.ledger.book_page(store["domain"][0], 0.0)
     store.ledger.count_lease(store["domain"][1])
     assert learner.rate(store.features(rows)).tolist() == [0.5, 0.5, 0.625]

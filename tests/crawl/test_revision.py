@@ -16,7 +16,7 @@ def crawl(monkeypatch):
     monkeypatch.setattr(revision, "DESCRIBED_SAMPLES", 3)
     crawl = crawl_of(A)
     book(crawl, crawl.next().row, 1.0, *LINKS)
-    crawl.store.rate(np.arange(1, 7), np.linspace(0.1, 0.6, 6).astype(np.float32))
+    crawl.store["probability"][np.arange(1, 7)] = np.linspace(0.1, 0.6, 6).astype(np.float32)
     return crawl
 
 

@@ -63,6 +63,6 @@ def test_page_ends_the_row_of_failures():
 
 def test_dead_hosts_end_the_links_of_their_finder():
     ledger = ledger_of()
-    counted = [ledger.count_dead_host(GOOD, EVIL) for _ in range(20)]
+    counted = [ledger.dead_hosts.note(GOOD, EVIL, own=False) for _ in range(20)]
     assert sum(counted) == 2
     assert ended(ledger, EVIL, GOOD)

@@ -21,7 +21,7 @@ def add(store, urls):
 
 
 def rate(store, rows, values):
-    store.rate(rows, np.array(values, dtype=np.float32))
+    store["probability"][rows] = np.array(values, dtype=np.float32)
 
 
 class ShortlistEqualsSorting(RuleBasedStateMachine):

@@ -34,7 +34,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.left_out = 0
         self.closed = set()
         self.lost = []  # rows that the store has reported as dropped
-        self.store.watch_drops(lambda rows: self.lost.extend(rows.tolist()))
+        self.store.on_drop = lambda rows: self.lost.extend(rows.tolist())
         self.passing = {}  # the last row that was redirected there
         self.known, self.gone = set(), set()  # hosts that have answered, that are given up
         self.held = set()  # rows that keep their slot of MAX while they wait
@@ -127,7 +127,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
     def rate(self, data, link):
         numbers = data.draw(st.lists(st.integers(0, len(self.rows) - 1), max_size=4, unique=True))
         rows = np.array(numbers, dtype=np.int64)
-        self.store.rate(rows, np.full(len(rows), link))
+        self.store["probability"][rows] = np.full(len(rows), link)
         for number in numbers:
             self.rows[number]["rated"] = link
 
@@ -302,7 +302,7 @@ def test_refused_url_counts_once_if_it_waits():
 
 def test_dropped_rows_that_max_may_bring_back_are_not_lost():
     store, lost = SampleStore(DomainLedger(Cap(1, 1))), []
-    store.watch_drops(lambda rows: lost.extend(rows.tolist()))
+    store.on_drop = lambda rows: lost.extend(rows.tolist())
     urls = [f"http://a.test/{i}" for i in (0, 0, 1)]
     rows = store.add(NO_PARENT, Outlinks(urls, urls, np.zeros((3, 3), dtype=np.float32)))
     store.lease(0)

@@ -323,7 +323,7 @@ class LinkLearner:
         logits, variances = (self._links[name].take(rows) for name in ("logit", "variance"))
         estimate = self.model.facts(known)
         whole = Estimate(estimate.logit + logits, np.sqrt(estimate.deviation**2 + variances))
-        self._store.rate(rows, whole.probability)
+        self._store["probability"][rows] = whole.probability
 
     def _remember(self, experience: Experience) -> Links:
         """Keep an experience to learn it again, and count it for its siblings."""

@@ -172,7 +172,7 @@ class Crawl:
         ledger = self.store.ledger
         domains = np.arange(len(ledger), dtype=np.int32)
         before = ledger.exhausted(domains)
-        ledger.change_cap(cap)
+        ledger.cap = cap
         rows = self.store.readmit(before & ~ledger.exhausted(domains), own)
         seeds = np.intersect1d(rows, self.store.seeds(), assume_unique=True)
         self._first.push(seeds, np.zeros(len(seeds)))

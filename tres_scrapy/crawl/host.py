@@ -275,13 +275,14 @@ class Health:
 
     def _count_dead(self, domain: int, finder: int) -> None:
         """Count a host that never answered; a trap can create any number of hosts in a domain."""
-        self._dead[domain] += self._store.ledger.count_dead_host(domain, finder)
-        if self._dead[domain] >= self._store.ledger.limits.failures:
-            self._store.ledger.give_up(domain)
+        ledger = self._store.ledger
+        self._dead[domain] += ledger.dead_hosts.note(domain, finder, own=finder == domain)
+        if self._dead[domain] >= ledger.limits.failures:
+            ledger.give_up(domain)
 
     def _forget_dead(self, domain: int) -> None:
         self._dead.pop(domain, None)
-        self._store.ledger.forget_dead_hosts(domain)
+        self._store.ledger.dead_hosts.forget(domain)
 
     def _forget_failures(self, host: int) -> None:
         self._store.hosts.failing.forget(host)

@@ -53,7 +53,7 @@ class OwnRequests:
         self._before: set[str] = set()  # URLs of the earlier runs of this crawl
         self._calls: dict[_Kind, bool] = {}  # whether the last answer was data that the spider used
         self._tried: set[str] = set()  # callbacks that have a request
-        store.watch_drops(self._forget)
+        store.on_drop = self._forget
 
     def note_past(self) -> None:
         """Note what an interrupted crawl knew, once it is recovered."""

@@ -89,7 +89,7 @@ class DomainLedger:
         self._pages, self._spread = Table(_PAGE), Table(_SPREAD)
         self._changed = set[int]()  # domains whose features are to be computed again
         self._failing = Finders(limits.failures)
-        self._dead_hosts = Finders(limits.failures)
+        self.dead_hosts = Finders(limits.failures)  # by domain: hosts that never answered
         self._budgets = {registrable_domain(name): most for name, most in limits.budgets}
 
     def __len__(self) -> int:
@@ -113,7 +113,7 @@ class DomainLedger:
     def domains_given_up(self) -> int:
         """The number of domains given up after too many failures, if only for some finders."""
         over = np.flatnonzero(self._records["failures"] >= self.limits.failures)
-        return len(self._failing.targets.union(self._dead_hosts.targets, over.tolist()))
+        return len(self._failing.targets.union(self.dead_hosts.targets, over.tolist()))
 
     def pages_of(self, domain: str) -> int:
         """Return the number of pages fetched from a registrable domain."""
@@ -180,10 +180,6 @@ class DomainLedger:
         self._records["relevant_inlinks"][new] += relevant
         self._changed.update(new.tolist())
 
-    def change_cap(self, cap: Cap | None) -> None:
-        """Set another MAX."""
-        self.cap = cap
-
     def note_progress(self, pages: int, limit: int) -> None:
         """Note how many of the pages of the crawl are fetched: MAX may depend on it."""
         self.progress, self._left = pages / limit, max(0, limit - pages)
@@ -220,20 +216,12 @@ class DomainLedger:
             if self._failing.note(domain, by, own=by == domain):
                 self._records["failures"][domain] += 1
 
-    def count_dead_host(self, domain: int, finder: int) -> bool:
-        """Note that a host of a domain never answered; return whether it counts for the domain."""
-        return self._dead_hosts.note(domain, finder, own=finder == domain)
-
-    def forget_dead_hosts(self, domain: int) -> None:
-        """Note that a host of a domain has answered."""
-        self._dead_hosts.forget(domain)
-
     def ended(self, finders: NDArray[np.int32], domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which links [n] are given up, given their finders and domains.
 
         Too many links of the same finder to the same domain have failed in a row.
         """
-        return self._failing.ended(finders, domains) | self._dead_hosts.ended(finders, domains)
+        return self._failing.ended(finders, domains) | self.dead_hosts.ended(finders, domains)
 
     def count_unread(self, domain: int) -> None:
         """Count a page towards the cap that was fetched and is never booked."""

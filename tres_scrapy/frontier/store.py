@@ -77,7 +77,8 @@ class SampleStore(Table):
         self.paths: dict[int, Path] = {}  # by row of a page, in the order of their bookings
         self.guests: dict[int, Path] = {}  # the same of rows that stand for pages of other shards
         self.distrusted: set[str] = set()  # registrable domains of which nothing more is fetched
-        self._on_drop: Callable[[Rows], None] | None = None
+        # called with dropped rows that never come back, even if MAX changes
+        self.on_drop: Callable[[Rows], None] | None = None
         self._answers: set[int] = set()  # rows that a search box returned; not in JOBDIR
         self._held: set[int] = set()  # rows that keep their slot of MAX while they wait
 
@@ -172,10 +173,6 @@ class SampleStore(Table):
         self["static"][rows, feature.ACTION] = actions
         self.revised += records.tobytes()
 
-    def rate(self, rows: Rows, probabilities: NDArray[np.float32]) -> None:
-        """Set feature 9 of rows [n]."""
-        self["probability"][rows] = probabilities
-
     def eligibility(self, rows: Rows, available: Availability = ANY_HOST) -> NDArray[np.uint8]:
         """Return the `Eligibility` of `rows`, given which hosts are busy."""
         urls, hosts, domains = (self[name].take(rows) for name in ("url", "host", "domain"))
@@ -248,20 +245,16 @@ class SampleStore(Table):
         self["domain"][row] = self.domain_of(url)
         self.ledger.count_lease(self["domain"][row])
 
-    def watch_drops(self, forget: Callable[[Rows], None]) -> None:
-        """Call a function with dropped rows that never come back, even if MAX changes."""
-        self._on_drop = forget
-
     def drop(self, rows: Rows) -> None:
         """Mark PENDING samples that can no longer be fetched as DONE."""
         self.leave_pending(rows, State.DONE)
         for row in self._held.intersection(rows.tolist()) if self._held else ():
             self._held.discard(row)
             self.ledger.count_held(self["domain"][row], -1)
-        if self._on_drop is not None:
+        if self.on_drop is not None:
             closed = self.closure.closed(self["url"].take(rows))
             given_up = self.ledger.given_up(self["domain"].take(rows))
-            self._on_drop(rows[closed | given_up])
+            self.on_drop(rows[closed | given_up])
 
     def distrust(self, sites: Iterable[str]) -> None:
         """Fetch nothing of more registrable domains, no URL to which only their pages link."""

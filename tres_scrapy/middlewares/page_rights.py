@@ -7,8 +7,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import lru_cache
-from time import time
 from typing import Final, Self
 
 from scrapy import Request
@@ -62,7 +60,7 @@ class PageRights:
 
     async def added(self, judged: Judged, response: Response) -> Judged:
         """Return a page with all its signals; those on the page itself are there already."""
-        when = _text_of(int(time()))
+        when = datetime.now(UTC).isoformat(timespec="seconds")
         site = [] if response.request is None else response.request.meta.get(RIGHTS)
         own = (*header_signals(_headers(response), self._name), *judged.page.rights)
         found = [Signal(*each) for each in site or ()]
@@ -103,11 +101,6 @@ class PageRights:
             logger.debug("Could not read %s: %s", request.url, error)
             why = f"unknown: {type(error).__name__}"
             return SiteRules.unknown(TDM_RESERVATION, why, "tdmrep.json", when)
-
-
-@lru_cache(maxsize=2)  # many pages come within a second
-def _text_of(time: int) -> str:
-    return datetime.fromtimestamp(time, UTC).isoformat()
 
 
 def _headers(response: Response) -> list[tuple[str, str]]:

@@ -16,11 +16,11 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from tres_scrapy.page.place import MAX_WORD_LENGTH, WORD
-from tres_scrapy.page.text import STOP_WORDS
+from tres_scrapy.page.text import STOP_WORDS, parse
 from tres_scrapy.surface.acquired import Token
+from tres_scrapy.surface.search_box import MOST_HTML
 from tres_scrapy.url.canonical import canonicalise
 
-MOST_HTML: Final = 500_000
 MOST_LINKS: Final = 1_000
 MOST_WORDS: Final = 400  # of a record on the page of results
 NEXT: Final = re.compile(
@@ -57,7 +57,7 @@ class ResultReader:
     def learn_empty(self, html: str, url: str) -> None:
         """Learn the template from an answer without results."""
         shown: dict[str, set[str]] = defaultdict(set)
-        for link in self._links(_parse(html), url):
+        for link in self._links(parse(html[:MOST_HTML]), url):
             shown[link.place].add(link.url)
         for place, urls in shown.items():
             if self._template.setdefault(place, urls) != urls:
@@ -68,7 +68,7 @@ class ResultReader:
         known = set[str]().union(*self._template.values())
         links = [
             link
-            for link in self._links(_parse(html), url)
+            for link in self._links(parse(html[:MOST_HTML]), url)
             if link.url not in known and link.place not in self._turning
         ]
         # an answer without results may show popular records in the place of records
@@ -88,7 +88,7 @@ class ResultReader:
 
     def next_page(self, html: str, url: str) -> str | None:
         """Return the URL of the next page of results, None on the last."""
-        tree = _parse(html)
+        tree = parse(html[:MOST_HTML])
         marked = tree.css_first("link[rel~=next i][href], a[rel~=next i][href]")
         if marked is not None:
             return canonicalise(urljoin(url, marked.attributes["href"] or ""))
@@ -126,10 +126,6 @@ class ResultReader:
             self._action.endswith("/") and self._action.count("/") > 1
             and address.startswith(self._action)
         )  # fmt: skip
-
-
-def _parse(html: str) -> LexborHTMLParser:
-    return LexborHTMLParser(html[:MOST_HTML].encode("utf-8", "replace"))
 
 
 def _name(node: LexborNode) -> str:

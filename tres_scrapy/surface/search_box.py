@@ -10,6 +10,7 @@ from urllib.parse import quote_plus, urlencode, urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from tres_scrapy.page.text import parse
 from tres_scrapy.url.canonical import canonicalise
 
 GET, POST = "GET", "POST"
@@ -52,21 +53,21 @@ class Interface(NamedTuple):
 
 def find_interface(html: str, url: str) -> Interface | None:
     """Return the search box of a page, if possible one that is asked by GET."""
-    tree = LexborHTMLParser(html[:MOST_HTML].encode("utf-8", "replace"))
+    tree = parse(html[:MOST_HTML])
     found = [*_described(tree, url), *_forms(tree, url)]
     return min(found, key=lambda interface: interface.method != GET, default=None)
 
 
 def find_description(html: str, url: str) -> str | None:
     """Return the URL of the OpenSearch description that a page links to."""
-    tree = LexborHTMLParser(html[:MOST_HTML].encode("utf-8", "replace"))
+    tree = parse(html[:MOST_HTML])
     link = tree.css_first(OPENSEARCH)
     return canonicalise(urljoin(url, link.attributes["href"] or "")) if link is not None else None
 
 
 def read_description(xml: str, url: str) -> Interface | None:
     """Return the search box of an OpenSearch description, None if it has none."""
-    tree = LexborHTMLParser(xml[:MOST_HTML].encode("utf-8", "replace"))
+    tree = parse(xml[:MOST_HTML])
     for node in tree.css("url[template]"):
         attributes = node.attributes
         if (attributes.get("type") or "").lower() != "text/html":
