@@ -12,7 +12,7 @@ from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, read_answers
-from tres_scrapy.url.message import TresError, plural, printable
+from tres_scrapy.url.message import TresError, counted, printable
 
 AT_ONCE: Final = 5
 ENOUGH: Final = 10  # answers yes and no, from which on they are looked at
@@ -132,4 +132,4 @@ def summary(answers: list[Answer], rows: list[dict[str, Any]]) -> str:
         if answer.reason
     ]
     more = f"; {reasons[0]}" if reasons else ""
-    return f"{len(answers)} {plural(len(answers), 'question')}: {said}{more}"
+    return f"{counted(len(answers), 'question')}: {said}{more}"

@@ -20,7 +20,7 @@ from tres_scrapy.report.record_path import find_record
 from tres_scrapy.run.run_file import NAME, RecordError
 from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder, read_answers
 from tres_scrapy.topic.topic_learner import RUNS, learn_answers
-from tres_scrapy.url.message import plural, printable
+from tres_scrapy.url.message import counted, printable
 
 CHECK: Final = "`tres audit` checks the output."
 
@@ -78,7 +78,7 @@ def command(
         for place, answer in ask_person(asked):
             add_answers(folder.answers, {asked[place]["url"]: answer})
             given += 1
-    print(f"{given} {plural(given, 'answer')} added to {folder.answers}")
+    print(f"{counted(given, 'answer')} added to {folder.answers}")
     if given:
         learned = learn_answers(folder, [_next(record)])
         more = renew(record) if record is not None and RUNS not in learned else []

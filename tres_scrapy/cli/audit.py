@@ -22,7 +22,7 @@ from tres_scrapy.run.run_file import Fetch
 from tres_scrapy.topic.topic_folder import add_answers, read_answers
 from tres_scrapy.topic.topic_learner import learn_answers
 from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.message import TresError, plural, printable
+from tres_scrapy.url.message import TresError, counted, printable
 
 LEAD: Final = 300  # letters of a page that are shown
 PAGES: Final = 20
@@ -127,9 +127,7 @@ class _Auditing:
     def __str__(self) -> str:
         audit = self._audit
         done, drawn = len(audit.answers), len(audit.drawn)
-        lines = [
-            f"{done} of {drawn} {plural(drawn, 'page')} answered: {audit_path(self._record.path)}"
-        ]
+        lines = [f"{done} of {counted(drawn, 'page')} answered: {audit_path(self._record.path)}"]
         if precision := audit.precision():
             lines.append(f"Precision of the output: {precision}, with the 95 % interval")
         if recall := audit.recall():

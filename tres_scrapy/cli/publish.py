@@ -10,7 +10,7 @@ from tres_scrapy.cli.command import Command, option, record_of
 from tres_scrapy.publish.folder import publish
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import NAME
-from tres_scrapy.url.message import plural
+from tres_scrapy.url.message import counted
 
 
 @click.command(
@@ -39,4 +39,4 @@ def command(run: tuple[str, ...], output: Path | None) -> None:
     folder = output or path.with_name(name)
     with Record(path) as record:
         count = publish(record, folder)
-    print(f"{folder / 'index.html'}: {count:,} {plural(count, 'page')}")
+    print(f"{folder / 'index.html'}: {counted(count, 'page')}")

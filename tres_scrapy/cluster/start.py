@@ -33,7 +33,7 @@ from tres_scrapy.run.job_file import CLUSTER
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.settings import USER_AGENT
 from tres_scrapy.topic.pack import load_packs
-from tres_scrapy.url.message import plainly, plural
+from tres_scrapy.url.message import counted, plainly, plural
 
 # arguments that are about the whole crawl, not for its shards
 WHOLE: Final = ("metrics_file", "metrics_host", "metrics_port", "output")
@@ -84,7 +84,7 @@ def crawl(order: Order) -> int:
             view.progress.close(last)
             state = last.state
             if last.finish == SHUTDOWN:
-                done = f"{state.pages} {plural(state.pages, 'page')}"
+                done = counted(state.pages, "page")
                 logger.info("Stopped after %s: the same command resumes it", done)
             if state.pages and order.shards > 1:
                 sent = state.sum("bytes_sent") / state.pages / 1000

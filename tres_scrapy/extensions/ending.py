@@ -21,7 +21,7 @@ from tres_scrapy.crawl.outlook import Outlook
 from tres_scrapy.crawl.verdict import FOREIGN
 from tres_scrapy.frontier.admission import AT_MAX, FAILED, OUT_OF_SCOPE, RESTED
 from tres_scrapy.page.kind import SCRIPTS
-from tres_scrapy.url.message import below, plural
+from tres_scrapy.url.message import below, counted, plural
 
 PAGE_LIMIT: Final = "page_limit"
 FRONTIER_EXHAUSTED: Final = "frontier_exhausted"
@@ -154,7 +154,7 @@ class Ending:
         return ", ".join(f"{use} {found[use]:,}" for use in sorted(found))
 
     def _pages(self) -> str:
-        return f"{self._crawl.pages} {plural(self._crawl.pages, 'page')}"
+        return counted(self._crawl.pages, "page")
 
     def given_up(self) -> str:
         """Return the hosts that were given up, each with its last failure."""

@@ -17,7 +17,7 @@ from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.config.typed import named
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.url.message import plural
+from tres_scrapy.url.message import counted
 
 FIGURES: Final = ("pages", "relevant", "harvest", "domains")  # of a web's count, by true labels
 
@@ -44,8 +44,8 @@ def in_words(count: Mapping[str, Any], pages: int) -> str:
     found, relevant, domains = (count[name] for name in ("pages", "relevant", "domains"))
     since = ", since this start" if found < pages else ""
     return (
-        f"By the web's true labels: {found} {plural(found, 'page')}, {relevant} relevant, harvest "
-        f"rate {count['harvest']:.4f}, {domains} {plural(domains, 'relevant domain')}{since}"
+        f"By the web's true labels: {counted(found, 'page')}, {relevant} relevant, harvest "
+        f"rate {count['harvest']:.4f}, {counted(domains, 'relevant domain')}{since}"
     )
 
 

@@ -16,7 +16,7 @@ from tres_scrapy.forget.scrub import LINK_MODEL
 from tres_scrapy.run.database import Database
 from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN, Forgotten
 from tres_scrapy.run.snapshot import DOORS, HOLDER, LINKS
-from tres_scrapy.url.message import TresError, plural
+from tres_scrapy.url.message import TresError, counted
 
 MARK = (
     f"UPDATE page SET kind = '{DISTRUSTED}', relevant = 0, copy = 0, reward = 0, "  # noqa: S608
@@ -40,7 +40,7 @@ def distrust(path: Path, text: str, say: Callable[[str], None]) -> None:
             say(line)
         pages = _mark(database, wanted)
         others = f" and {len(sites) - 1:,} sites found only through it" if len(sites) > 1 else ""
-        say(f"{path}: {pages:,} {plural(pages, 'page')} marked, of {site}{others}")
+        say(f"{path}: {counted(pages, 'page')} marked, of {site}{others}")
     report_again(path, say)
 
 

@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from tres_scrapy.config.typed import typed
 from tres_scrapy.frontier.admission import OUT_OF_SCOPE
-from tres_scrapy.url.message import plural
+from tres_scrapy.url.message import counted
 
 Figures = Mapping[str, float | str]
 FAILURES: Final = "failures/"  # before the kind of a failure, in the name of a figure
@@ -194,9 +194,7 @@ class Monitor:
             f"{state.pages:,}{of_limit} pages",
             "" if left is None else f"{tqdm.format_interval(left)} left",
             f"harvest{'' if short else ' rate'} {100 * state.harvest_rate:.1f} %",
-            f"domains {domains:,.0f}"
-            if short
-            else f"{domains:,.0f} {plural(domains, 'relevant domain')}",
+            f"domains {domains:,.0f}" if short else counted(domains, "relevant domain"),
             self.speed(closing=closing) if self._marks else "",
             f"frontier {frontier}{in_leaves(state) if short else ''}",
         ]
@@ -218,7 +216,7 @@ def in_leaves(state: CrawlState) -> str:
     if not any("leaves" in figures for figures in state.shards.values()):
         return ""
     count = state.sum("leaves")
-    return f" in {count:,.0f} {plural(count, 'leaf')}"
+    return f" in {counted(count, 'leaf')}"
 
 
 def _rate(since: tuple[float, int], until: tuple[float, int]) -> float:

@@ -19,7 +19,7 @@ from tres_scrapy.report.record import Record
 from tres_scrapy.report.share import Totals, holder_of, independent, sentence, shares, totals
 from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN
 from tres_scrapy.run.run_file import FINAL, Fetch, Point, reading
-from tres_scrapy.url.message import plural
+from tres_scrapy.url.message import counted
 
 TEMPLATE: Final = "report/crawl_report.html.jinja"
 SUFFIX: Final = ".html"
@@ -157,9 +157,9 @@ def _verdict(record: Record, meta: dict[str, str], final: dict[str, Any], left: 
     )
     again += BLIND if final.get("is_blind") else ""
     return (
-        f"{relevant:,} of {pages:,} {plural(pages, 'page')}, {_percent(relevant / pages)}, "
+        f"{relevant:,} of {counted(pages, 'page')}, {_percent(relevant / pages)}, "
         f"{'is' if relevant == 1 else 'are'} relevant to {meta.get('topic', 'the topic')}, on "
-        f"{domains:,} {plural(domains, 'domain')}: "
+        f"{counted(domains, 'domain')}: "
         f"{_checked(record, final.get('identity'))}.{again if is_final else ''}"
     )
 
@@ -182,9 +182,9 @@ def _by_web(record: Record) -> str:
         return ""
     web = "Since the last start alone, the web" if len(record.starts()) > 1 else "The web"
     return (
-        f"{web} sent {found['pages']:,.0f} {plural(found['pages'], 'page')}, "
+        f"{web} sent {counted(found['pages'], 'page')}, "
         f"{found['relevant']:,.0f} relevant by its true labels, {_percent(found['harvest'])}, on "
-        f"{found['domains']:,.0f} {plural(found['domains'], 'domain')}."
+        f"{counted(found['domains'], 'domain')}."
     )
 
 

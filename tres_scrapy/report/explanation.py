@@ -20,7 +20,7 @@ from tres_scrapy.run.forgotten import DISTRUSTED
 from tres_scrapy.run.reason import sentence
 from tres_scrapy.run.run_file import Fetch, RecordError, reading
 from tres_scrapy.url.canonical import domain_of
-from tres_scrapy.url.message import plural
+from tres_scrapy.url.message import counted
 
 WIDTH: Final = 100
 RULES: Final = "TRES_SITE_RULES"
@@ -179,7 +179,7 @@ def _of_domain(record: Record, url: str) -> Iterator[str]:
     pages = outcomes.pop(PAGE, 0)
     cap = settings.get("TRES_MAX_PER_DOMAIN", "").rpartition("_")[2]
     if cap.isdigit() and pages >= int(cap):
-        yield f"{domain} has had its {pages} {plural(pages, 'page')} (max_per_domain)"
+        yield f"{domain} has had its {counted(pages, 'page')} (max_per_domain)"
     yield from _of_site(record, domain)
     if outcomes:
         kinds = ", ".join(f"{kind} {count}" for kind, count in outcomes.items())

@@ -9,7 +9,7 @@ from tres_scrapy.crawl.share import CAP, HUB, SCOPE, SEED, SMALL, Holder
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import reading
 from tres_scrapy.run.snapshot import DOORS, HOLDER
-from tres_scrapy.url.message import plural
+from tres_scrapy.url.message import counted, plural
 
 ALL: Final = -1
 REASONS: Final = {
@@ -93,7 +93,7 @@ def sentence(holder: Holder) -> str:
         found = f"{holder.sites:,} small {plural(holder.sites, 'site')}, of which {holder.site} is "
         said = f"{found}the largest, gave {share}"
     else:
-        found = f" and {others:,} {plural(others, 'site')} found only through it" if others else ""
+        found = f" and {counted(others, 'site')} found only through it" if others else ""
         said = f"{holder.site}{found} gave {share}"
     if holder.reason:
         return f"{said}: {REASONS[holder.reason]}."

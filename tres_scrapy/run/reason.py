@@ -32,7 +32,7 @@ from tres_scrapy.links.code import (
 )
 from tres_scrapy.links.model import KNOWN, LinkEvidence
 from tres_scrapy.page.place import tokenise
-from tres_scrapy.url.message import plural
+from tres_scrapy.url.message import counted
 
 SEED, GREEDY, UNCERTAIN, EXPLORED, OTHER = "seed", "greedy", "uncertain", "explored", "other"
 RIVALS: Final = 10
@@ -129,7 +129,7 @@ def sentence(
     `link` holds the strongest parts of the link, `rule` the rule of its leaf.
     """
     q = "" if q_value is None else f"{q_value:.2f}"
-    drawn = f"{samples:,} {plural(samples, 'link')} from {leaves:,} {plural(leaves, 'leaf')}"
+    drawn = f"{counted(samples, 'link')} from {counted(leaves, 'leaf')}"
     reasons = {
         SEED: "Seed",
         GREEDY: f"Highest Q: {q}, best of {drawn}" if samples else f"Highest value: {q}",
@@ -224,18 +224,14 @@ def _distance(condition: Condition) -> str:
     """
     least, most = _steps(condition)
     if most is None:
-        return f"not {'1 to ' if least > 2 else ''}{_links(least - 1)}"
-    return _links(least) if most <= least else f"{least} to {_links(most)}"
+        return f"not {'1 to ' if least > 2 else ''}{counted(least - 1, 'link')}"
+    return counted(least, "link") if most <= least else f"{least} to {counted(most, 'link')}"
 
 
 def _steps(condition: Condition) -> tuple[int, int | None]:
     """Return the range of links since a relevant page that a condition on 1 / links allows."""
     least = math.floor(1 / condition.high + 1e-6) + 1 if condition.high < math.inf else 1
     return least, math.floor(1 / condition.low + 1e-6) if condition.low > 0 else None
-
-
-def _links(count: int) -> str:
-    return f"{count} {plural(count, 'link')}"
 
 
 def _interval(condition: Condition) -> str:

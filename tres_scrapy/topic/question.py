@@ -9,7 +9,7 @@ import numpy as np
 
 from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.topic.classifier import is_of_text
-from tres_scrapy.url.message import plural
+from tres_scrapy.url.message import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -108,4 +108,4 @@ def change(before: Numbers, after: Numbers) -> str:
     """Return how many pages became relevant and irrelevant, by P(relevant) of the same pages."""
     more = int(((after >= THRESHOLD) & (before < THRESHOLD)).sum())
     fewer = int(((after < THRESHOLD) & (before >= THRESHOLD)).sum())
-    return f"{more} {plural(more, 'page')} more, {fewer} fewer"
+    return f"{counted(more, 'page')} more, {fewer} fewer"

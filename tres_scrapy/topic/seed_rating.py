@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tres_scrapy.topic.pack import Judged
 from tres_scrapy.url.canonical import domain_of
-from tres_scrapy.url.message import printable
+from tres_scrapy.url.message import counted, printable
 
 PER_SITE: Final = 10  # links of one site that count: more add no breadth
 FEWEST: Final = 3  # pages of the topic that a seed must promise
@@ -110,9 +110,9 @@ class SeedRating:
         if not self.links:
             return "no links"
         if not self.fetched:
-            return f"{_counted(self.links, 'link')}, but none of the sample could be fetched"
-        likely = f"{_counted(self.likely.total(), 'likely link')}"
-        spread = f" to {_counted(len(self.likely), 'site')}" if self.likely else ""
+            return f"{counted(self.links, 'link')}, but none of the sample could be fetched"
+        likely = f"{counted(self.likely.total(), 'likely link')}"
+        spread = f" to {counted(len(self.likely), 'site')}" if self.likely else ""
         return f"{likely}{spread}; {self.on_topic} of {self.fetched} sampled are on topic"
 
     def as_dict(self) -> dict[str, Any]:
@@ -159,10 +159,6 @@ def _spread(order: Sequence[int], domains: Sequence[str]) -> list[int]:
         count[domains[number]] += 1
         (first if count[domains[number]] <= SPREAD else rest).append(number)
     return first + rest
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def table(ratings: Sequence[SeedRating]) -> str:

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Final
 from tres_scrapy.topic.keyword_topic import THRESHOLD, PageWords
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.message import TresError, plainly, plural, printable
+from tres_scrapy.url.message import TresError, counted, plainly, printable
 from tres_scrapy.url.whole_file import append, drop_torn_line, whole_file
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def read_answers(path: Path, say: Callable[[str], None] = lambda line: None) -> 
         say(f"answers {path.name!r}, {wrong[0]} must be `yes URL` or `no URL`{more} left out")
     if count := len({*doubtful}):
         say(
-            f"answers {path.name!r}: yes and no for {count} {plural(count, 'URL')}, the first is "
+            f"answers {path.name!r}: yes and no for {counted(count, 'URL')}, the first is "
             f"{printable(doubtful[0])}; the last line about each counts"
         )
     return found

@@ -25,7 +25,7 @@ from tres_scrapy.topic.pack import Pack, text_of
 from tres_scrapy.topic.question import Question, change, questions
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.topic_folder import TopicFolder, read_answers
-from tres_scrapy.url.message import TresError, plainly, plural, printable
+from tres_scrapy.url.message import TresError, counted, plainly, printable
 from tres_scrapy.url.whole_file import sha256
 
 MAX_PAGES: Final = 1_500  # kept to learn from: a fit takes less than a second
@@ -266,7 +266,7 @@ class TopicLearner:
         """Say which answers are about pages that were not kept, if there are new ones."""
         if not urls <= self._strange:
             self._strange |= urls
-            what = f"{len(urls)} {plural(len(urls), 'answer')}"
+            what = counted(len(urls), "answer")
             self._notes.append(
                 f"{what} about pages that were not fetched yet, or not kept, the first is "
                 f"{printable(min(urls))}: not learned from"
@@ -351,8 +351,8 @@ def _check_file(file: Path | None, used: Mapping[str, bool], found: Mapping[str,
 
 
 def _summary(fit: TopicFit, answers: dict[str, bool], *, changed: bool, is_first: bool) -> str:
-    counts = [f"{fit.pages} {plural(fit.pages, 'page')}"]
-    counts.append(f"{fit.answers} {plural(fit.answers, 'answer')}")
+    counts = [counted(fit.pages, "page")]
+    counts.append(counted(fit.answers, "answer"))
     summary = f"learned from {' and '.join(counts)}"
     if fit.answers or is_first:  # that nothing is known is said once
         summary += f"; {fit.accuracy}"

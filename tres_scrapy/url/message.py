@@ -62,6 +62,11 @@ def plural(count: float, noun: str) -> str:
     return noun if count == 1 else "".join([*before, IRREGULAR.get(last, f"{last}s")])
 
 
+def counted(count: float, noun: str) -> str:
+    """Return a count and its noun, as in "1,200 pages"."""
+    return f"{count:,.0f} {plural(count, noun)}"
+
+
 def below(values: Mapping[str, Value], prefix: str) -> dict[str, Value]:
     """Return the values whose names begin with a prefix, by the rest of their names."""
     return {name[len(prefix) :]: each for name, each in values.items() if name.startswith(prefix)}

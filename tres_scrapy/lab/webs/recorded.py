@@ -16,7 +16,7 @@ from w3lib.url import safe_url_string
 
 from tres_scrapy.lab.webs.warc_file import Skip, StoredRecord, read_block, scan
 from tres_scrapy.lab.webs.web import TEXT, Answer
-from tres_scrapy.url.message import TresError, plainly, plural
+from tres_scrapy.url.message import TresError, counted, plainly, plural
 
 HOPS: Final = 10  # most redirects followed to find a label
 _SHOWN: Final = 60  # letters shown of a topic, which a file may choose
@@ -53,7 +53,7 @@ class RecordedWeb:
         recording, hosts = self.recording, {urlsplit(url).netloc for url in self._pages}
         notes = [
             f"{len(recording.slots)} recorded {plural(len(recording.slots), 'URL')}, "
-            f"{len(self._pages)} {plural(len(self._pages), 'page')} of {len(hosts)} "
+            f"{counted(len(self._pages), 'page')} of {len(hosts)} "
             f"{plural(len(hosts), 'host')}"
             f"{recording.faults()}"
         ]
