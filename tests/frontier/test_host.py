@@ -13,5 +13,5 @@ def test_host_is_noted_once_however_often_it_is_given_up():
     for host in (1, 2, 1):
         hosts.give_up(host)
     hosts.note_given_up([1, 0, 0])
-    assert hosts.ever_given_up.tolist() == [2, 1, 0]
+    assert [*hosts.ever_given_up] == [2, 1, 0]
     assert hosts.gone == {"b.test", "c.test"}

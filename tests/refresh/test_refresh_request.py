@@ -2,8 +2,8 @@ import pytest
 from fpdf import FPDF
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.pdf_page import read_document
-from tres_scrapy.refresh.main_text import MINOR, OTHER, PDFS, SAME, compare, copy_of, copy_of_bytes
+from tres_scrapy.page.pdf_page import PDFS, read_document
+from tres_scrapy.refresh.main_text import MINOR, OTHER, SAME, compare, copy_of, copy_of_bytes
 from tres_scrapy.refresh.visit import answer_of
 
 URL = "http://a.test/menu.pdf"

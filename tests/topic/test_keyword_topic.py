@@ -6,9 +6,9 @@ from soup import FOOD, OTHER
 
 from tres_scrapy.page.place import tokenise
 from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.joint import deviation_of
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords
+from tres_scrapy.topic.threshold import deviation_of
 
 WORDS = ("leek", "carrot", "pea", "bean", "celery", "onion", "pumpkin", "tomato")
 KEYWORDS = ["food", "cooking", "recipe", "soup", "bread", "cheese", "slow food"]

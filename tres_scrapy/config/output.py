@@ -8,10 +8,10 @@ from pathlib import Path
 from tres_scrapy.config.declaration import Group, setting
 from tres_scrapy.config.parser import (
     flag,
-    name_ending,
     one_of,
     paths,
     port,
+    prom_file,
     some_of,
     whole,
 )
@@ -68,7 +68,7 @@ class OutputOptions:
     )
     metrics_host: str = setting(str, "127.0.0.1", "address on which `metrics_port` listens")
     metrics_file: Path | None = setting(
-        name_ending(".prom"),
+        prom_file,
         None,
         "file for the same metrics, for the textfile collector of node_exporter",
     )

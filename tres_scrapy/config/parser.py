@@ -137,15 +137,11 @@ def paths(text: str) -> tuple[Path, ...]:
     return tuple(map(Path, names))
 
 
-def name_ending(ending: str) -> Callable[[str], Path]:
-    """Return a parser of file names with an ending, such as .prom."""
-
-    def parse(text: str) -> Path:
-        if not text.endswith(ending):
-            raise ValueError(f"must be a name ending in {ending}")
-        return Path(text)
-
-    return parse
+def prom_file(text: str) -> Path:
+    """Accept a file name ending in .prom."""
+    if not text.endswith(".prom"):
+        raise ValueError("must be a name ending in .prom")
+    return Path(text)
 
 
 def duration(text: str) -> float:

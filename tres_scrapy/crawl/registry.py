@@ -19,9 +19,12 @@ POLICIES: Final = {"tres": Kind(TresPolicy, reads_cues=True)}
 def kind_of(name: str) -> Kind:
     """Return a policy's kind: one of POLICIES, or that at `module:NAME`; raise ConfigError."""
     try:
-        if ":" in name:
-            return _imported(name)
-        return POLICIES[one_of(*POLICIES, "package.module:NAME")(name)]
+        if ":" not in name:
+            return POLICIES[one_of(*POLICIES, "package.module:NAME")(name)]
+        if not isinstance(kind := load(name), Kind):
+            one = type(kind).__name__
+            raise ValueError(f"is a {one}, must be a Kind of agent/policy_inputs.py")
+        return kind
     except (AttributeError, ImportError, ValueError) as error:
         raise ConfigError(f"{named('TRES_POLICY')} {name!r}: {error}") from None
 
@@ -29,10 +32,3 @@ def kind_of(name: str) -> Kind:
 def make_policy(name: str, store: SampleStore, setup: PolicyInputs) -> Policy:
     """Return a new policy over `store`."""
     return kind_of(name).make(store, setup)
-
-
-def _imported(place: str) -> Kind:
-    kind = load(place)
-    if not isinstance(kind, Kind):
-        raise ValueError(f"is a {type(kind).__name__}, must be a Kind of agent/policy_inputs.py")
-    return kind

@@ -30,10 +30,6 @@ class Scout:
         """Note the links of the page of a seed."""
         self._links.append(outlinks)
 
-    def restore(self, taken: int) -> None:
-        """Continue an interrupted crawl, which took a link last after so many pages."""
-        self.taken = taken
-
     def take(self, pages: int) -> Rows:
         """Return a waiting link to fetch after so many pages [1], or none [0].
 

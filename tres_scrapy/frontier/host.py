@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -29,8 +28,7 @@ class Hosts:
     def __init__(self, ledger: DomainLedger) -> None:
         self.names: list[str] = []
         self.gone: set[str] = set()  # the names of hosts that are given up
-        self.ever_given_up = array("q")  # hosts, those of earlier runs included
-        self._ever: set[int] = set()  # the same
+        self.ever_given_up: dict[int, None] = {}  # hosts in order, those of earlier runs too
         self.known_domains: set[int] = set()  # those with a host that has answered
         self.failing = Finders(RestOptions.most + 1)  # rests, and the failure after the last
         self._known_pending = 0  # samples of known hosts
@@ -109,9 +107,7 @@ class Hosts:
 
     def note_given_up(self, hosts: Iterable[int]) -> None:
         """Note hosts that this run or an earlier one has given up."""
-        new = dict.fromkeys(host for host in hosts if host not in self._ever)
-        self.ever_given_up.extend(new)
-        self._ever.update(new)
+        self.ever_given_up |= dict.fromkeys(hosts)
 
     def given_up(self, hosts: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which of hosts [n] are given up."""

@@ -20,7 +20,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.kind import is_pdf
 from tres_scrapy.page.language import UTF_8, declared_encoding, decoded, detect_language, is_utf_8
-from tres_scrapy.page.pdf_page import PDF, DocumentError, PdfReader, read_document
+from tres_scrapy.page.pdf_page import PDF, PDFS, DocumentError, read_document
 from tres_scrapy.page.place import tokenise
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.url.message import printable, reason
@@ -41,7 +41,6 @@ MOST_WORDS: Final = 1_000_000  # of a kept page that are the same
 NO_LINKS: Final = ReadingLimits(links=0)
 # errors of truncated or damaged compressed files
 BROKEN: Final = (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error)
-PDFS: Final = PdfReader()  # its process starts with the first PDF
 
 
 @dataclass(frozen=True, slots=True)

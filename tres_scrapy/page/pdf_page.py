@@ -83,6 +83,9 @@ class PdfReader:
             self._process = None
 
 
+PDFS: Final = PdfReader()  # of this process
+
+
 def read_document(
     said: dict[str, Any],
     url: str,

@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.copies import MAX_DIFFERENCE, SKETCH, fingerprint
 from tres_scrapy.page.kind import is_soft_404
-from tres_scrapy.page.pdf_page import PdfReader, read_document
+from tres_scrapy.page.pdf_page import PDFS, read_document
 from tres_scrapy.page.text import BOILERPLATE, LIMITS, MIN_TEXT_WORDS, Page, read_page
 
 # Elements whose class or id has one of these names differ at every fetch.
@@ -20,7 +20,6 @@ NOISE: Final = ("advert", "banner", "sponsor", "promo", "cookie", "consent", "ne
 ADVERTS: Final = ", ".join(
     [*(f'[class*="{name}" i], [id^="{name}" i]' for name in NOISE), "[class~=ad]", "[class~=ads]"]
 )
-PDFS: Final = PdfReader()  # its process starts with the first PDF
 SAME, MINOR, OTHER = "unchanged", "minor", "changed"
 # The crawl reads a page with its adverts: such a copy may differ in more lanes.
 LOOSE: Final = 24

@@ -27,8 +27,8 @@ from tres_scrapy.config.typed import named
 from tres_scrapy.extensions.ending import NO_PAGE
 from tres_scrapy.page.kind import is_pdf
 from tres_scrapy.page.language import decoded
+from tres_scrapy.page.pdf_page import PDFS
 from tres_scrapy.refresh.collection import read_collection
-from tres_scrapy.refresh.main_text import PDFS
 from tres_scrapy.refresh.refresher import RefreshJob
 from tres_scrapy.refresh.settings import RefreshConfig
 from tres_scrapy.refresh.store import Store

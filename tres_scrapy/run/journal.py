@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 from time import time
 from typing import NamedTuple, Self
@@ -320,8 +322,8 @@ class Journal:
             passed = store.closure.passed[old.passed :].tobytes()
             changed.append((f"{PASSED} {old.passed}", passed))
         if new.given_up > old.given_up:
-            given_up = store.hosts.ever_given_up[old.given_up :].tobytes()
-            changed.append((f"{GIVEN_UP} {old.given_up}", given_up))
+            given_up = array("q", islice(store.hosts.ever_given_up, old.given_up, None))
+            changed.append((f"{GIVEN_UP} {old.given_up}", given_up.tobytes()))
         if new.revised > old.revised:
             changed.append((f"{DESCRIBED} {old.revised}", bytes(store.revised[old.revised :])))
         cursor.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", changed)

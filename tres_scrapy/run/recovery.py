@@ -267,7 +267,7 @@ def _restore_revisions(crawl: Crawl, state: dict[str, bytes]) -> None:
 
 
 def _restore_scout(crawl: Crawl, scout: Scout, steps: Steps, taken: int) -> None:
-    scout.restore(taken)
+    scout.taken = taken
     places = steps.past.firsts.tolist(), steps.past.outlinks.tolist()
     for row, kind, first, count in zip(steps.rows.tolist(), steps.kinds, *places, strict=True):
         if kind == PAGE and crawl.store.is_seed(row):

@@ -20,7 +20,7 @@ from twisted.python.failure import Failure
 from tres_scrapy.addon import TresAddon
 from tres_scrapy.config.config import Config
 from tres_scrapy.page.kind import is_pdf
-from tres_scrapy.page.pdf_page import DocumentError, PdfReader, read_document
+from tres_scrapy.page.pdf_page import PDFS, DocumentError, read_document
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import whole_file
@@ -105,7 +105,6 @@ class FetchSpider(Spider):
         self._wanted = wanted
         self._files: dict[Path, IO[str]] = {}
         self._progress = tqdm(total=len(wanted), desc="fetching", unit=" pages", disable=None)
-        self._pdfs = PdfReader()
         self.reason = ""
 
     async def start(self) -> AsyncIterator[Any]:
@@ -120,7 +119,7 @@ class FetchSpider(Spider):
             self._write(asked, status=response.status, html=response.text)
         elif is_pdf(response.body):
             try:
-                page = read_document(self._pdfs(response.body), asked)
+                page = read_document(PDFS(response.body), asked)
                 self._write(asked, status=response.status, title=page.title, text=page.text)
             except DocumentError as error:
                 fault = f"cannot be read as PDF: {error}"
@@ -140,7 +139,7 @@ class FetchSpider(Spider):
     def closed(self, reason: str) -> None:
         self.reason = reason
         self._progress.close()
-        self._pdfs.close()
+        PDFS.close()
         for file in self._files.values():
             file.close()
 

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 import numpy as np
 
 from tres_scrapy.topic.classifier import sigmoid
-from tres_scrapy.topic.threshold import Threshold, evidence, expected_place, find_threshold
+from tres_scrapy.topic.threshold import (
+    Threshold,
+    deviation_of,
+    evidence,
+    expected_place,
+    find_threshold,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +36,6 @@ BEST_PAGES: Final = 5
 BEST_SHARE: Final = 0.3  # of all pages that these are at most
 BLIND_WEIGHT: Final = 0.5  # deviations of what a blind pack says, beside one of its keywords
 STANDS_OUT: Final = -3.3  # log odds of a page that has something of the keywords
-ROUNDING: Final = 1e-9  # of a score
 # A trained pack is blind if it calls fewer than this share of the pages relevant that its keywords
 # let expect, which are at least so many.
 BLIND_SHARE: Final = 0.5
@@ -125,9 +130,3 @@ def _expected(before: Numbers) -> float:
     """Return how many pages may be relevant by their log odds [n], 0 if none stands out."""
     least = min(BEST_PAGES, BEST_SHARE * len(before), float((before > STANDS_OUT).sum()))
     return max(float(sigmoid(before).sum()), least) if least else 0.0
-
-
-def deviation_of(scores: Numbers) -> float:
-    """Return the standard deviation, 1 where the scores differ by rounding errors alone."""
-    deviation = float(scores.std())
-    return deviation if deviation > ROUNDING * float(np.abs(scores).max(initial=0.0)) else 1.0

@@ -20,13 +20,12 @@ from tres_scrapy.page.content import content_of_html, content_of_pdf
 from tres_scrapy.page.copies import fingerprint
 from tres_scrapy.page.kind import is_pdf, is_soft_404, needs_scripts, wall_of
 from tres_scrapy.page.language import UTF_8, decoded
-from tres_scrapy.page.pdf_page import DocumentError, PdfReader, read_document
+from tres_scrapy.page.pdf_page import PDFS, DocumentError, read_document
 from tres_scrapy.page.robots import US
 from tres_scrapy.page.sitemap import SitemapError, read_sitemap
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.pack import Judged, Pack
 
-PDFS: Final = PdfReader()  # its process starts with the first PDF
 MAX_BATCH: Final = 16  # pages in one call of the model
 PATIENCE: Final = 5.0  # seconds that a crawl which ends waits for its judges
 PAUSE: Final = 0.05  # seconds that a page waits for others: eight together cost a third each
@@ -77,10 +76,9 @@ def judge_pages(
     contexts: bool = False,
     words: Wordbook | None = None,
     begin: Callable[[int | None], None] = lambda number: None,
-    pdfs: PdfReader = PDFS,
     content: Sequence[str] = (),
 ) -> list[Judged]:
-    """Read pages and judge them in one batch; `pdfs` reads those that are PDFs.
+    """Read pages and judge them in one batch.
 
     With `contexts`, read the words around their links too; with `words`, all that the links say.
     `begin` receives the number of each page before it is read, and again before what is known of it
@@ -92,7 +90,7 @@ def judge_pages(
         if source.is_sitemap:
             readings.append(_sitemap(source, limits, pack))
         elif limits.documents and is_pdf(source.body):
-            readings.append(_document(source, limits, pdfs))
+            readings.append(_document(source, limits))
         else:
             readings.append(_page(source, limits, contexts=contexts, places=words is not None))
     begin(None)
@@ -152,9 +150,9 @@ def _broken(source: Source) -> _Reading:
     return _Reading(Page(source.url, "", "", ()), lambda _: {}, is_broken=True)
 
 
-def _document(source: Source, limits: ReadingLimits, pdfs: PdfReader) -> _Reading:
+def _document(source: Source, limits: ReadingLimits) -> _Reading:
     try:
-        document = pdfs(source.body)
+        document = PDFS(source.body)
     except DocumentError:
         return _broken(source)
     page = read_document(document, source.url, limits, robots=source.robots, crawler=source.crawler)

@@ -38,6 +38,7 @@ PRIOR: Final = (
 )
 NEGLIGIBLE: Final = 1e-3  # odds of a curve against the best one
 TINY: Final = 1e-12
+ROUNDING: Final = 1e-9  # of a score
 # Without answers: so much of the way from the expected number of pages to the score above which
 # lie all but some of the pages that are likely by the keywords.
 ALIKE: Final = 0.3
@@ -76,7 +77,7 @@ def expected_place(scores: Numbers, expected: float, likely: Numbers | None = No
     """
     ordered = np.sort(scores)[::-1]
     if not expected:
-        return float(ordered[0]) + _unit(scores)
+        return float(ordered[0]) + deviation_of(scores)
     place = float(ordered[min(int(expected), len(ordered) - 1)])
     if likely is None:
         return place
@@ -93,7 +94,7 @@ def find_threshold(
 
     `known` [k] are the scores of answered pages, `labels` [k] the answers.
     """
-    unit = _unit(scores)
+    unit = deviation_of(scores)
     places, slopes, odds = _curves(unit, guess, known, labels)
     weight = np.exp(odds - odds.max())
     weight /= weight.sum()
@@ -118,7 +119,7 @@ def evidence(scores: Numbers, guess: float, known: Numbers, labels: NDArray[np.b
 
     It is the marginal likelihood over all curves.
     """
-    odds = _curves(_unit(scores), guess, known, labels)[2]
+    odds = _curves(deviation_of(scores), guess, known, labels)[2]
     return float(np.logaddexp.reduce(odds, axis=None) - np.logaddexp.reduce(PRIOR, axis=None))
 
 
@@ -136,8 +137,10 @@ def _curves(
     return places, slopes, odds
 
 
-def _unit(scores: Numbers) -> float:
-    return float(scores.std()) or 1.0
+def deviation_of(scores: Numbers) -> float:
+    """Return the standard deviation, 1 where the scores differ by rounding errors alone."""
+    deviation = float(scores.std())
+    return deviation if deviation > ROUNDING * float(np.abs(scores).max(initial=0.0)) else 1.0
 
 
 def _best_place(ordered: Numbers, p: Numbers, weight: Numbers, above: float) -> float:
