@@ -40,7 +40,7 @@ SAID = {  # in the words of scrapy, of tres crawl, of tres classify
         ("TRES_MAX_DEPTH (-a max_depth=)", "--max-depth", "TRES_MAX_DEPTH"),
     ),
     "refresh": (lambda: named("TRES_REFRESH_STORE"), ("TRES_REFRESH_STORE (-a store=)", "--store")),
-    "spider": (lambda: crawl_of("tres"), ("scrapy crawl tres", "tres crawl")),
+    "spider": (lambda: crawl_of("tres"), ("scrapy crawl tres", "tres crawl", "scrapy crawl tres")),
     "other spider": (lambda: crawl_of("refresh"), ("scrapy crawl refresh", "tres refresh")),
 }
 OPTIONS = {"seed", "pages", "browser_sandbox", "private_addresses", "max_depth", "store"}

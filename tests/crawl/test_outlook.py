@@ -20,6 +20,7 @@ class Hosts:
 class Store:
     def __init__(self, *pending):
         self.hosts = Hosts(*pending)
+        self.pending = sum(pending)
 
 
 def outlook_of(pending, *fetches):
@@ -59,6 +60,16 @@ def test_it_looks_now_and_then():
     assert outlook.figures() == {}
     outlook.note(0, relevant=True)
     assert outlook.figures()["relevant_left"] == outlook.left.expected > 8
+
+
+def test_nothing_is_left_where_no_link_waits():
+    fetches = [(0, True)] * (EVERY + 1)
+    assert outlook_of([5], *fetches[2:]).at_end() is None  # it has not looked yet
+    outlook = outlook_of([5], *fetches)
+    assert outlook.at_end().expected > 3
+    outlook._store = Store(0)
+    assert outlook.at_end() is None
+    assert outlook.figures()["relevant_left"] == 0
 
 
 def test_interrupted_crawl_continues():

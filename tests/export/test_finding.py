@@ -1,4 +1,5 @@
 import csv
+import json
 from dataclasses import asdict, replace
 from types import SimpleNamespace
 
@@ -62,6 +63,24 @@ def test_second_crawl_adds_its_pages_to_those_of_the_first(write, tmp_path):
     (tmp_path / DOMAINS).write_text("domain,pages\na.test,x\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="is another table"):
         write(ITEM)
+
+
+@pytest.mark.parametrize("job", [None, SimpleNamespace()])
+def test_table_begun_late_has_the_pages_of_before(tmp_path, job):
+    lines = [json.dumps(asdict(item)) for item in (SEED, ITEM, ITEM)]
+    text = "\n".join([*lines, "not a line of ours", "{}", ""])
+    (tmp_path / "food.jsonl").write_text(text, encoding="utf-8")
+    pipeline = CsvPipeline(tmp_path / "food.jsonl", lambda name: 3, job=job)
+    pipeline.open()
+    for url in (ITEM.url, "http://a.test/2"):
+        pipeline.process_item(replace(ITEM, url=url))
+    pipeline.close_spider()
+    rows = rows_of(tmp_path / "food.csv")
+    assert [row["url"] for row in rows] == [SEED.url, ITEM.url, "http://a.test/2"]
+    assert rows[1]["found_on"] == ITEM.path[-2]
+    pages = {row["domain"]: (row["pages"], row["relevant"]) for row in rows_of(tmp_path / DOMAINS)}
+    before = 0 if job else 1  # without JOBDIR a crawl knows only what it has fetched itself
+    assert pages == {"seed.test": (f"{3 + before}", "1"), "a.test": (f"{3 + before}", "2")}
 
 
 def test_resumed_crawl_knows_all_its_pages(tmp_path):

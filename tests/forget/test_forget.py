@@ -19,6 +19,7 @@ from tres_scrapy.forget.forgetting import forget, wanted_of
 from tres_scrapy.frontier.host import host_of
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.page.text import Page
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.share import totals
 from tres_scrapy.run.database import Access
@@ -26,6 +27,10 @@ from tres_scrapy.run.forgotten import Forgotten
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import recover
 from tres_scrapy.run.run_file import SCHEMA, open_to_write
+from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.topic_folder import add_answers
+from tres_scrapy.topic.topic_learner import TopicLearner, open_topic
 from tres_scrapy.url.message import TresError
 
 SITE = "13.test"
@@ -159,6 +164,41 @@ def test_delivered_pages_are_listed(run):
     forget(run, wanted_of(SITE), said.append)
     assert len(pages) > 1
     assert {f"delivered before: {page.url}" for page in pages} <= set(said)
+
+
+def test_record_of_another_crawl_to_the_output_is_named(run):
+    other = shutil.copy(run, run.with_name("food-20260101T000000.run"))
+    said = []
+    forget(run, Forgotten(sites=frozenset({SITE})), said.append)
+    assert f"{other} is of another crawl to food.jsonl: it keeps what it has of them" in said
+    assert not any(line.startswith(f"{run} is of another crawl") for line in said)
+
+
+@pytest.mark.parametrize("place", ["food-20260101T000000.run", "food.run"])
+def test_topic_beside_the_output_forgets_and_is_fitted_again(run, place):
+    path = run.replace(run.with_name(place))  # that of a second crawl to one output has a time
+    words = KeywordSet.parse(["food", "soup"])
+    folder = run.with_suffix(".topic")
+    open_topic("food", words, folder)
+    learner = TopicLearner(folder, "food", words)
+    for site, word in (("13.test", "skirret"), ("14.test", "scorzonera")):
+        for number in range(12):
+            page = Page(f"http://{site}/{number}", "soup", f"soup of {word} and bread " * 8, ())
+            learner.keep(page, f"{number:04}{site}".encode())
+    add_answers(learner.folder.answers, {"http://14.test/1": True, "http://14.test/2": False})
+    learner.learn()
+    before = Pack.load(learner.folder.pack).classifier.words
+    said = []
+    forget(path, Forgotten(sites=frozenset({SITE})), said.append)
+    assert any(line.startswith(f"{folder}: 12 taken out, fitted again. ") for line in said)
+    after = Pack.load(learner.folder.pack).classifier.words
+    assert "skirret" in before
+    assert "skirret" not in after
+    assert "scorzonera" in after
+    left = [
+        file for file in folder.rglob("*") if file.is_file() and b"13.test" in file.read_bytes()
+    ]
+    assert left == []
 
 
 def test_site_that_was_not_fetched_is_named_and_refused(run):

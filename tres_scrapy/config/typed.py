@@ -16,7 +16,10 @@ class _Line:
 
 
 def speak_of(options: Collection[str] | None) -> None:
-    """Name settings from now on as `options` of `tres`; None: as arguments of `scrapy crawl`."""
+    """Name settings from now on as `options` of `tres`; None: as arguments of `scrapy crawl`.
+
+    None of them, (): as settings of Scrapy, for a spider that takes no arguments of ours.
+    """
     _Line.options = options
 
 
@@ -56,8 +59,7 @@ def option_of(name: str) -> str:
 
 def crawl_of(spider: str) -> str:
     """Return the command that runs a spider."""
-    scrapys = _Line.options is None
-    return f"scrapy crawl {spider}" if scrapys else f"tres {SPIDERS.get(spider, spider)}"
+    return f"tres {SPIDERS.get(spider, spider)}" if _Line.options else f"scrapy crawl {spider}"
 
 
 def value_text(value: object) -> str:

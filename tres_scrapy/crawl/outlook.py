@@ -95,6 +95,11 @@ class Outlook:
         self.left = Left(expected, max(0.0, expected - width), expected + width)
         return self.left
 
+    def at_end(self) -> Left | None:
+        """Return what is left now; None if no link waits, or it was too early to look."""
+        left = None if self.left is None else self.look()
+        return left if self._store.pending else None
+
     def figures(self) -> dict[str, float | str]:
         """Return the figures of the last look, by stat name."""
         return {} if self.left is None else dict(zip(FIGURES, self.left, strict=True))

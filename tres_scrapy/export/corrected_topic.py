@@ -30,6 +30,7 @@ JUDGE: Final = "TRES_JUDGE"
 def topic_to_answer(record: Record, wanted: Collection[str] = ()) -> TopicFolder:
     """Return the folder of a crawl's topic; with a trained pack, make it or take new pages into it.
 
+    Pages that earlier crawls to the same output have left there stay.
     Pages with a URL in `wanted` are kept in any case. Raise TresError if the pack is missing, the
     record has no texts, the crawl was divided into shards, or another process has the topic.
     """
@@ -52,7 +53,10 @@ def topic_to_answer(record: Record, wanted: Collection[str] = ()) -> TopicFolder
         pages = _pages(record, answered)
         if not pages:
             raise TresError(f"{record.path}: no page with a text to ask about yet")
-        folder.keep_pages((number, str(number), page) for number, page in enumerate(pages, 1))
+        fetched = {url for page in record.pages(0.0) for url in (page.url, page.final_url)}
+        earlier = [page for *_, page in folder.read_pages() if page.url not in fetched]
+        kept = enumerate([*earlier, *pages], 1)
+        folder.keep_pages((number, str(number), page) for number, page in kept)
         if not folder.pack.is_dir():
             name, models = record.meta()["topic"], record.settings().get("TRES_MODELS")
             places = _places(name, None if models is None else Path(models))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from time import monotonic
+from types import SimpleNamespace
 from typing import Any, Final, Self
 
 from scrapy.crawler import Crawler
@@ -71,6 +73,7 @@ class CsvPipeline(LineFile):
         topics: Sequence[str] = (),
     ) -> None:
         super().__init__(beside(path, PAGES), job, stop)
+        self._output = path
         self.domains_path = beside(path, DOMAINS)
         self._columns = _columns(topics)
         self._pages_of = pages_of
@@ -102,7 +105,7 @@ class CsvPipeline(LineFile):
                 self._resume()
             self._file = self.path.open("a", encoding="utf-8", newline="")
             if not self._file.tell():
-                self._file.write(csv_line(self._columns))
+                self._begin()
             self._write_domains()
         except (OSError, TresError, ValueError) as error:
             raise ConfigError(
@@ -163,14 +166,37 @@ class CsvPipeline(LineFile):
             raise TresError(f"it holds another table: give another {typed('output')}")
         for row in rows:
             self._note(row)
-        if self._job is None and self.domains_path.exists():
-            with self.domains_path.open(encoding="utf-8", newline="") as lines:
-                domains = csv.DictReader(lines)
-                if list(domains.fieldnames or ()) != [*DOMAIN_COLUMNS]:
-                    raise TresError(f"{self.domains_path.name} is another table")
-                self._before = {row["domain"]: int(row["pages"]) for row in domains}
+        if self._job is None:
+            self._before = self.pages()
         if whole != content:
             self.path.write_bytes(whole)
+
+    def pages(self) -> dict[str, int]:
+        """Return the pages fetched of each domain, as the table says; raise TresError or OSError.
+
+        It is empty if there is no table.
+        """
+        if not self.domains_path.exists():
+            return {}
+        with self.domains_path.open(encoding="utf-8", newline="") as lines:
+            domains = csv.DictReader(lines)
+            if list(domains.fieldnames or ()) != [*DOMAIN_COLUMNS]:
+                raise TresError(f"{self.domains_path.name} is another table")
+            return {row["domain"]: int(row["pages"]) for row in domains}
+
+    def _begin(self) -> None:
+        """Write the head of a table, and the rows of pages that the output had before it."""
+        self.append(csv_line(self._columns))
+        if not self._output.is_file():
+            return
+        with self._output.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                row = _row_of_line(line)
+                if row is not None and row["url"] not in self._urls:
+                    self.append(_line(row, self._columns))
+                    self._note(row)
+        if self._job is None:  # at least these
+            self._before = {name: int(row["relevant"]) for name, row in self._domains.items()}
 
     def _note(self, row: dict[str, str]) -> None:
         self._urls.add(row["url"])
@@ -214,7 +240,7 @@ def _is_continued(output: Path, topics: Sequence[str]) -> bool:
         return next(lines, "") == csv_line(_columns(topics))
 
 
-def row_of(item: RelevantPage) -> dict[str, str]:
+def row_of(item: RelevantPage | SimpleNamespace) -> dict[str, str]:
     """Return the cells of a page by column name, with its score for each topic of several."""
     cells = {
         **{name: str(getattr(item, name)) for name in COLUMNS if name != "found_on"},
@@ -226,6 +252,14 @@ def row_of(item: RelevantPage) -> dict[str, str]:
     found: dict[str, float] = getattr(item, "scores", {})
     scores = {SCORE.format(name): f"{value:.4f}" for name, value in found.items()}
     return {name: cells[name] for name in COLUMNS} | scores
+
+
+def _row_of_line(line: str) -> dict[str, str] | None:
+    """Return the row of a page from its JSON line, None if it is something else."""
+    try:
+        return row_of(SimpleNamespace(**json.loads(line)))
+    except (ValueError, TypeError, AttributeError):
+        return None
 
 
 def _line(row: Mapping[str, str], columns: Iterable[str]) -> str:

@@ -33,7 +33,7 @@ from tres_scrapy.extensions.topic_source import learns
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import FINAL, open_to_write
-from tres_scrapy.url.message import TresError, plainly, plural
+from tres_scrapy.url.message import TresError, counted, plainly, plural
 from tres_scrapy.url.whole_file import drop_torn_line, whole_file
 
 DIGITS: Final = 4  # of P(relevant) in the file of the run
@@ -72,33 +72,40 @@ class FinalOutput:
         path, settings = session.output, self._crawler.settings
         if not learns(Config.of(settings), path, settings["JOBDIR"]):
             return
-        said = self._judge_again(path) if session.crawl.pages else ""
+        own, said = self._judge_again(path) if session.crawl.pages else (None, "")
         pages = count_lines(path) if path.exists() else 0
+        own = pages if own is None else own
         if pages:
-            logger.info("Wrote %d %s to %s%s", pages, plural(pages, "relevant page"), path, said)
+            of_all = "" if own == pages else f", which has {pages} now"
+            found = counted(own, "relevant page")
+            logger.info("Wrote %s to %s%s%s", found, path, said, of_all)
         else:
             path.unlink(missing_ok=True)  # an empty file would only mislead
             logger.info("No relevant pages: %s is not written", path)
 
-    def _judge_again(self, path: Path) -> str:
-        """Write the files again if that is possible; return what to say of them."""
+    def _judge_again(self, path: Path) -> tuple[int | None, str]:
+        """Write the files again if that is possible.
+
+        Return how many pages of this crawl they have, if it is known, and what to say of them.
+        """
         recorder = self._crawler.get_extension(Recorder)
         if recorder is None or not recorder.is_complete:
-            return ", by the model of the moment: without texts in a record none is judged again"
+            none = "without texts in a record none is judged again"
+            return None, f", by the model of the moment: {none}"
         try:
             return self._settle(recorder, path)
         except (OSError, TresError) as error:
             logger.error("%s is not judged again: %s", path, plainly(error, named=True))
-            return ""
+            return None, ""
 
-    def _settle(self, recorder: Recorder, path: Path) -> str:
-        """Write the files again; return what to say of that."""
+    def _settle(self, recorder: Recorder, path: Path) -> tuple[int | None, str]:
+        """Write the files again; return how many pages they have, and what to say of that."""
         sender = self._crawler.get_extension(LateItems)
         verdicts = None if sender is None else sender.verdicts
         with Record(recorder.path) as record:
             view = topic_view(record, lambda line: logger.info("Topic: %s", line))
             if view is None:
-                return ""
+                return None, ""
             if verdicts is None or verdicts.view[1:] != view[1:]:  # new answers, or another model
                 fields = Config.of(self._crawler.settings).output.fields
                 verdicts = LastVerdicts(record, view, fields)
@@ -111,7 +118,7 @@ class FinalOutput:
         figures["pages"] = len(figures.pop("rows"))
         for name, value in figures.items():
             self._crawler.stats.set_value(f"{OUTPUT}{name}", value)
-        return (
+        return len(settled.rows), (
             f" ({settled.added} of them found relevant at the end, {settled.taken_out} taken out)"
         )
 
@@ -148,12 +155,13 @@ def renew(path: Path) -> list[str]:
     settled = settle(output, verdicts, late)
     table = CsvPipeline(output, lambda name: pages.get(name, 0))
     if table.path.is_file():
+        pages |= table.pages()  # those of earlier crawls too
         table.rewrite(verdicts.of, late)
     with closing(open_to_write(path)) as file:
         final = FINAL, _final(settled, verdicts)
         file.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", final)
-    if path.with_suffix(SUFFIX).is_file():
-        report_beside(path)
+        if path.with_suffix(SUFFIX).is_file():
+            report_beside(path)
     count = len(settled.rows)
     return [
         f"{output} has {count} relevant {plural(count, 'page')} of this crawl now "

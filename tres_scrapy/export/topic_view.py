@@ -111,9 +111,8 @@ def topic_folder(record: Record) -> TopicFolder | None:
     It is None if the crawl has a trained topic and was not asked for questions about it.
     """
     own = record.path.parent if record.path.name == NAME else record.path
-    for place in (own, Path(record.meta().get("output", own))):
-        with suppress(TresError):
-            return find_folder(place)
+    with suppress(TresError):
+        return find_folder(own, Path(record.meta().get("output", own)))
     return None
 
 

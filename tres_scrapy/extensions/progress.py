@@ -102,7 +102,7 @@ class Progress:
     def _log(self, monitor: Monitor, *, closing: bool = False) -> None:
         session = CrawlSession.of(self._crawler)
         state = monitor.take(state_of(session)).state
-        if closing and (reach := session.crawl.outlook.left) is not None:
+        if closing and (reach := session.crawl.outlook.at_end()) is not None:
             logger.info("By the yields of its hosts, %s", reach)
         domains, phase = state.sum("relevant_domains"), state.shards[0].get("phase")
         of_limit = f"/{state.limit}" if state.limit is not None else ""

@@ -100,6 +100,7 @@ class Recorder:
         }
         used = settings_of(config, settings)
         if self._job is not None:
+            self._compare(self._job.journal.noted("output"), output)
             self._writer = Writer(self._job.journal, session.crawl, time())
             self._save(self._writer.begin, meta, used, time())
         else:
@@ -119,6 +120,15 @@ class Recorder:
         self._loop = create_looping_call(self.flush)
         self._loop.start(EVERY, now=False)
 
+    def _compare(self, before: str | None, output: Path) -> None:
+        """Warn if a resumed crawl writes to another output."""
+        if before is not None and Path(before) != output.resolve():
+            logger.warning(
+                "%s gets the pages from now on; those of before are in %s (`tres export --run %s` "
+                "writes all)",
+                *(output, before, self.path),
+            )
+
     def booked(self, booking: Booking) -> None:
         """Add a booking to the file of a crawl without JOBDIR."""
         if self._writer is not None:
@@ -135,7 +145,7 @@ class Recorder:
         session = CrawlSession.of(self._crawler)
         ending = session.ending
         self._facts = {"left": ending.left(), "gone": ending.given_up()}
-        self._facts["reach"] = str(session.crawl.outlook.left or "")
+        self._facts["reach"] = str(session.crawl.outlook.at_end() or "")
         self._facts |= {"reserved": reserved} if (reserved := ending.reserved()) else {}
 
     def engine_stopped(self) -> None:

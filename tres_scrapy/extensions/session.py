@@ -14,6 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.typed import speak_of
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.host import Health
@@ -108,6 +109,8 @@ class CrawlSession:
                 worker.wait()
             running = started.pop_all()
         began = began if job is None else job.started
+        if not hasattr(crawler.spider, "follow_every_link"):
+            speak_of(())  # its arguments are its own
         # with one request at a time no other page comes; more are shared between the network and
         # the judges
         at_once = crawler.settings.getint("CONCURRENT_REQUESTS")

@@ -14,7 +14,7 @@ from tres_scrapy.forget.file import FORGETTERS
 from tres_scrapy.forget.scrub import plan, scrub
 from tres_scrapy.report.crawl_report import write_report
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_path import REPORT
+from tres_scrapy.report.record_path import REPORT, records_of
 from tres_scrapy.run.database import Access, Database
 from tres_scrapy.run.forgotten import FORGOTTEN, Forgotten
 from tres_scrapy.run.run_file import LATE_ITEMS, NAME, SCHEMA
@@ -96,14 +96,17 @@ def _fetched(database: Database, wanted: Forgotten) -> list[tuple[str, bool]]:
 
 def take_out(path: Path, database: Database, forgotten: Forgotten) -> Iterator[str]:
     """Take pages out of the files beside the output and out of the topic; yield a line for each."""
-    yield from _files(database, forgotten)
-    yield from _topic(path, forgotten)
-
-
-def _files(database: Database, forgotten: Forgotten) -> Iterator[str]:
-    """Yield a line for each file beside the output."""
     found = database.execute("SELECT value FROM meta WHERE name = 'output'").fetchone()
     output = Path(*found or ())
+    yield from _files(output, forgotten)
+    yield from _topic(path, output, forgotten)
+    for other in records_of(output):
+        if other.resolve() != path.resolve():
+            yield f"{other} is of another crawl to {output.name}: it keeps what it has of them"
+
+
+def _files(output: Path, forgotten: Forgotten) -> Iterator[str]:
+    """Yield a line for each file beside the output."""
     stem = output.name.removesuffix(".jsonl")
     for ending, forgetter in FORGETTERS.items():
         path = output.parent / f"{stem}{ending}"
@@ -111,10 +114,10 @@ def _files(database: Database, forgotten: Forgotten) -> Iterator[str]:
             yield f"{path}: {forgetter(path, forgotten)} taken out"
 
 
-def _topic(run: Path, forgotten: Forgotten) -> Iterator[str]:
-    """Take pages and answers out of a topic from keywords, and fit it again."""
+def _topic(run: Path, output: Path, forgotten: Forgotten) -> Iterator[str]:
+    """Take pages and answers out of a topic that learns, and fit it again."""
     try:
-        folder = find_folder(run.parent if run.name == NAME else run)
+        folder = find_folder(run.parent if run.name == NAME else run, output)
     except TresError:
         return  # a trained topic
     count = _forget_kept(folder, forgotten)
@@ -137,6 +140,7 @@ def _forget_kept(folder: TopicFolder, forgotten: Forgotten) -> int:
     folder.add_answered(row for row in asked if not forgotten.covers(row["url"]))
     state = folder.read_state()
     answers = {u: a for u, a in state.get("answers", {}).items() if not forgotten.covers(u)}
-    folder.write_state(state | {"answers": answers} if state else state)
+    if state:  # `next` of 0: the topic is fitted at once, though no answer is new
+        folder.write_state(state | {"answers": answers, "next": 0})
     folder.questions.unlink(missing_ok=True)
     return len(pages) - len(kept)

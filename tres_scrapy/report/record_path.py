@@ -66,17 +66,23 @@ def find_record(place: Path) -> Path:
         return place / NAME
     if place.suffix == SUFFIX or not place.exists():
         return place
-    stem = place.name.removesuffix(".jsonl")
-    beside = [place.with_name(f"{stem}{SUFFIX}"), *place.parent.glob(f"{stem}-*{SUFFIX}")]
-    beside.append(place.with_name(NAME))
-    found = [path for path in beside if path.is_file() and _output(path).name == place.name]
-    found = found or [path for path in records_below() if _output(path) == place.resolve()]
+    found = records_of(place) or [
+        path for path in records_below() if _output(path) == place.resolve()
+    ]
     if not found:
         raise RecordError(
             f"no record of {place} lies beside it or in this folder: give the path of the record "
             "or the JOBDIR"
         )
     return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def records_of(output: Path) -> list[Path]:
+    """Return the records beside an output of the crawls that have written to it."""
+    stem = output.name.removesuffix(".jsonl")
+    beside = [output.with_name(f"{stem}{SUFFIX}"), *output.parent.glob(f"{stem}-*{SUFFIX}")]
+    beside.append(output.with_name(NAME))
+    return [path for path in beside if path.is_file() and _output(path).name == output.name]
 
 
 def records_below() -> list[Path]:

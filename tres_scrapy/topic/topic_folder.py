@@ -250,13 +250,14 @@ def topic_facts(
     }
 
 
-def find_folder(run: Path) -> TopicFolder:
+def find_folder(run: Path, output: Path | None = None) -> TopicFolder:
     """Return the folder of a topic from a JOBDIR, a JSON lines file, or its own path.
 
-    Raise TresError if the crawl has none.
+    Several crawls to one `output` learn in one folder, beside it. Raise TresError if there is none.
     """
     run = run.resolve()  # "." has no name
-    for path in (run / IN_JOB, run.with_suffix(SUFFIX), run):
+    beside = [] if output is None else [output.with_suffix(SUFFIX)]
+    for path in (run / IN_JOB, run.with_suffix(SUFFIX), run, *beside):
         if (folder := TopicFolder(path)).pack.is_dir():
             return folder
     if not run.exists():
