@@ -82,8 +82,7 @@ def _time(row: dict[str, Any], place: str) -> float | None:
     try:
         return datetime.fromisoformat(str(value)).timestamp()
     except ValueError:
-        msg = f"{place}: fetched_at {value!r} must be an ISO 8601 time"
-        raise CollectionError(msg) from None
+        raise CollectionError(f"{place}: fetched_at {value!r} must be an ISO 8601 time") from None
 
 
 def lines_of(path: Path) -> Iterator[dict[str, Any]]:
