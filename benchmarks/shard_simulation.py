@@ -236,7 +236,7 @@ class SimulatedShard:
         self.crawl.add_seeds(
             seeds.take([place for place, url in enumerate(seeds.urls) if self.crawl.owns(url)])
         )
-        self.crawl.grant(0)
+        self.crawl.granted = 0
         looks = self._simulation.timing.looks
         first = float(self._simulation.random.uniform(0, looks))
         self._simulation.agenda.every(looks, self._look, first)
@@ -255,9 +255,9 @@ class SimulatedShard:
     def obey(self, orders: Orders) -> None:
         """Do what the coordinator answers to a report."""
         crawl, self._reporting = self.crawl, False
-        crawl.grant(orders.limit)
+        crawl.granted = orders.limit
         if orders.spare is not None:
-            crawl.grant(min(crawl.granted, crawl.pages + crawl.leased + orders.spare))
+            crawl.granted = min(crawl.granted, crawl.pages + crawl.leased + orders.spare)
         self._fill()
 
     def _fill(self) -> None:

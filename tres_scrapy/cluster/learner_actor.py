@@ -73,7 +73,3 @@ class LearnerActor:
             file.flush()
             os.fsync(file.fileno())
         self._kept = self._learner.steps
-
-    def figures(self) -> dict[str, int]:
-        """Return the counts of the learner."""
-        return {"transitions": self._learner.steps, "hurried_transitions": self._learner.hurried}

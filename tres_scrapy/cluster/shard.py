@@ -98,7 +98,7 @@ class Shard:
 
     def spider_opened(self, spider: Spider) -> None:
         """Fetch nothing until the coordinator grants pages."""
-        self._crawl.grant(self._crawl.pages)
+        self._crawl.granted = self._crawl.pages
         self._opened = monotonic()
         seeds = Config.of(self._crawler.settings).seed
         self._seeds = [url for url in seeds if self._crawl.owns(url)]
@@ -331,9 +331,9 @@ class Shard:
         if orders.spare is not None:
             limit = min(limit, held + orders.spare)
         if limit > crawl.granted:
-            crawl.grant(limit)
+            crawl.granted = limit
             self._wake()
-        crawl.grant(max(held, min(crawl.granted, limit)))
+        crawl.granted = max(held, min(crawl.granted, limit))
         if orders.settle and self._snapshots is not None:
             self._take_snapshot(at_once=True)
         if orders.finish:

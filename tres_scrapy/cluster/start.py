@@ -16,7 +16,8 @@ from tres_scrapy.cluster.actor import when_free
 from tres_scrapy.cluster.driver import Driver, has_failed, require_cluster
 from tres_scrapy.cluster.plan import OUTPUT, Plan, local_folder
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.snapshot import SnapshotFolder, begin_run, gather
+from tres_scrapy.cluster.snapshot import SnapshotFolder, begin_run
+from tres_scrapy.cluster.take_over import gather
 from tres_scrapy.cluster.view import ClusterView
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError

@@ -16,13 +16,13 @@ from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.learned_chart import PREFIX
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_path import REPORT
 from tres_scrapy.report.share import Totals, holder_of, independent, sentence, shares, totals
 from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN
 from tres_scrapy.run.run_file import FINAL, Fetch, Point, reading
 from tres_scrapy.url.message import plural
 
 TEMPLATE: Final = "report/crawl_report.html.jinja"
-SUFFIX: Final = ".html"
 RECENT_PAGES: Final = 60  # pages in the table
 SEARCHED_PAGES: Final = 1_000  # pages in the list to search
 BEST_PAGES: Final = 20  # pages at the top
@@ -64,7 +64,7 @@ def write_report(record: Record, path: Path) -> None:
 
 def report_beside(path: Path) -> Path:
     """Write the report of the record at `path` beside it; return the page."""
-    page = path.with_suffix(SUFFIX)
+    page = path.with_suffix(REPORT)
     with Record(path) as record:
         write_report(record, page)
     return page
