@@ -187,10 +187,10 @@ class Office:
         is_due = now - self._has_weights[number] >= simulation.timing.weights
         if is_due or self.learner.has_news(self._steps[number]):
             self._steps[number] = self.learner.steps
-            data = self.learner.update_since(self._versions[number]).packed()
+            update = self.learner.update_since(self._versions[number])
             self._versions[number], self._has_weights[number] = self.learner.version, now
-            simulation.traffic.weight_bytes += len(data)
-            simulation.agenda.after(simulation.timing.delay, lambda: shard.take(data))
+            simulation.traffic.weight_bytes += update.size
+            simulation.agenda.after(simulation.timing.delay, lambda: shard.take(update))
 
     def report(self, shard: SimulatedShard, status: Status) -> None:
         """Answer the report of a shard."""
@@ -248,9 +248,9 @@ class SimulatedShard:
         self._idle = False
         self._fill()
 
-    def take(self, data: bytes) -> None:
+    def take(self, update: WeightUpdate) -> None:
         """Take weights."""
-        self._policy.take(WeightUpdate.unpacked(data))
+        self._policy.take(update)
 
     def obey(self, orders: Orders) -> None:
         """Do what the coordinator answers to a report."""

@@ -91,12 +91,6 @@ def crawl(
         sys.exit("tres cluster crawl: stopped at once; the same line resumes the crawl")
 
 
-def _seconds(_: click.Context, option: click.Parameter, value: float) -> float:
-    if not 1 <= value < math.inf:
-        raise click.UsageError(f"{option.opts[0]} {value:g} must be 1 second or more")
-    return value
-
-
 _option = partial(Option, group="Cluster")
 OPTIONS: Final = (
     _option(["--job"], type=Path, required=True, metavar="DIR", help="folder of the crawl"),
@@ -115,8 +109,7 @@ OPTIONS: Final = (
     ),
     _option(
         ["--snapshot-interval"],
-        type=float,
-        callback=_seconds,
+        type=click.FloatRange(1, math.inf, max_open=True),
         metavar="SECONDS",
         default=60.0,
         help="time between two snapshots of a shard (default: 60)",

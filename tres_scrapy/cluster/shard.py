@@ -32,7 +32,6 @@ from tres_scrapy.cluster.router import LinkBatch
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.snapshot import ShardSnapshots
-from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
 from tres_scrapy.crawl.crawl import Booking
@@ -296,9 +295,9 @@ class Shard:
 
     def _take_update(self, answer: Reply) -> None:
         self._next_transition = answer.position
-        if answer.update:
-            self._bytes += len(answer.update)
-            self._policy.take(WeightUpdate.unpacked(answer.update))
+        if answer.update is not None:
+            self._bytes += answer.update.size
+            self._policy.take(answer.update)
             self._seen, self._has_weights = answer.seen, True
 
     def _deliver_all(self) -> None:

@@ -36,7 +36,6 @@ from tres_scrapy.live.steering import (
     Steering,
     require_public,
 )
-from tres_scrapy.live.token import PageAccess
 from tres_scrapy.live.view import FAREWELL, TICK, PageState, View
 from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.url.message import plainly, plural
@@ -58,7 +57,7 @@ class ClusterPage:
         self._reactor: Any = reactor
         self._state = PageState(config, control, lambda: monitor)
         view = View(record, Answering.beside(record))
-        self._page = LivePage(PageAccess(), control, view, self._state, reactor)
+        self._page = LivePage(control, view, self._state, reactor)
         self._reactor.callWhenRunning(self._page.serve, listener)
         self._thread = Thread(target=self._run, name="live-page-server", daemon=True)
         self._thread.start()

@@ -22,7 +22,6 @@ from tres_scrapy.extensions.topic_source import topic_folder
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.resource import LivePage, listening
 from tres_scrapy.live.state import Monitor
-from tres_scrapy.live.token import PageAccess
 from tres_scrapy.live.view import TICK, PageState, View
 
 
@@ -69,7 +68,7 @@ class Dashboard:
 
         self._state = PageState(self._config, control, look)
         view = View(recorder.path, answering)
-        self._page = LivePage(PageAccess(), control, view, self._state, reactor)
+        self._page = LivePage(control, view, self._state, reactor)
         self._page.serve(self._socket)
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
