@@ -41,7 +41,7 @@ from comparing.table import LOOKAHEAD, TRES
 
 from tres_scrapy.config.parser import seeds
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.webs.recorded import RecordedWeb, Recording
+from tres_scrapy.lab.webs.recorded import RecordedWeb, key
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.url.canonical import domain_of
@@ -106,7 +106,7 @@ def write_documents(source: Path, target: Path) -> None:
 
 def hubs(web: RecordedWeb, *, domains: int = 2, pages: int = 3, of_host: int = 2) -> Iterator[str]:
     """Yield the pages with most links to other recorded pages, some of each large domain."""
-    links = {url: len(targets(web.recording, url)) for url, _ in web.recording.pages()}
+    links = {url: len(targets(web, url)) for url, _ in web.pages()}
     sizes = Counter(map(domain_of, links))
     for domain, _ in sizes.most_common(domains):
         hosts = Counter[str]()
@@ -119,18 +119,16 @@ def hubs(web: RecordedWeb, *, domains: int = 2, pages: int = 3, of_host: int = 2
 
 def relevant_page(web: RecordedWeb, topic: str) -> str:
     """Return a relevant page that links to another one, always the same of a topic."""
-    recording = web.recording
-    pages = {slot: url for url, slot in recording.pages() if recording.relevant(slot)}
-    linked = [url for url in pages.values() if not targets(recording, url).isdisjoint(pages)]
+    pages = {slot: url for url, slot in web.pages() if web.relevant(slot)}
+    linked = [url for url in pages.values() if not targets(web, url).isdisjoint(pages)]
     return random.Random(topic).choice(sorted(linked))
 
 
-def targets(recording: Recording, url: str) -> set[int]:
+def targets(web: RecordedWeb, url: str) -> set[int]:
     """Return the slots of the other recorded URLs that a recorded page links to."""
-    slot = recording.find(url)
-    assert slot is not None
-    page = read_page(recording.read(slot)[2].decode("latin-1"), url, language=False)
-    found = {recording.find(link.url) for link in page.links} - {slot}
+    slot = web.slots[key(url)]
+    page = read_page(web.read(slot)[2].decode("latin-1"), url, language=False)
+    found = {web.slots.get(key(link.url)) for link in page.links} - {slot}
     return {each for each in found if each is not None}
 
 

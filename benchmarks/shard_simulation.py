@@ -187,10 +187,10 @@ class Office:
         is_due = now - self._has_weights[number] >= simulation.timing.weights
         if is_due or self.learner.has_news(self._steps[number]):
             self._steps[number] = self.learner.steps
-            data = self.learner.update_since(self._versions[number]).packed()
+            update = self.learner.update_since(self._versions[number])
             self._versions[number], self._has_weights[number] = self.learner.version, now
-            simulation.traffic.weight_bytes += len(data)
-            simulation.agenda.after(simulation.timing.delay, lambda: shard.take(data))
+            simulation.traffic.weight_bytes += update.size
+            simulation.agenda.after(simulation.timing.delay, lambda: shard.take(update))
 
     def report(self, shard: SimulatedShard, status: Status) -> None:
         """Answer the report of a shard."""
@@ -236,7 +236,7 @@ class SimulatedShard:
         self.crawl.add_seeds(
             seeds.take([place for place, url in enumerate(seeds.urls) if self.crawl.owns(url)])
         )
-        self.crawl.grant(0)
+        self.crawl.granted = 0
         looks = self._simulation.timing.looks
         first = float(self._simulation.random.uniform(0, looks))
         self._simulation.agenda.every(looks, self._look, first)
@@ -248,16 +248,16 @@ class SimulatedShard:
         self._idle = False
         self._fill()
 
-    def take(self, data: bytes) -> None:
+    def take(self, update: WeightUpdate) -> None:
         """Take weights."""
-        self._policy.take(WeightUpdate.unpacked(data))
+        self._policy.take(update)
 
     def obey(self, orders: Orders) -> None:
         """Do what the coordinator answers to a report."""
         crawl, self._reporting = self.crawl, False
-        crawl.grant(orders.limit)
+        crawl.granted = orders.limit
         if orders.spare is not None:
-            crawl.grant(min(crawl.granted, crawl.pages + crawl.leased + orders.spare))
+            crawl.granted = min(crawl.granted, crawl.pages + crawl.leased + orders.spare)
         self._fill()
 
     def _fill(self) -> None:

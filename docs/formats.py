@@ -9,9 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
-from tres_scrapy.export.archive import FIELDS
 from tres_scrapy.export.csv_table import COLUMNS, DOMAIN_COLUMNS
-from tres_scrapy.export.metrics import ALL
+from tres_scrapy.export.metrics import FAILED, INFO, LAG, METRICS
 from tres_scrapy.frontier.feature import TABLE, Feature
 from tres_scrapy.items import CHOSEN, RelevantPage
 from tres_scrapy.lab.webs.recorded import KINDS
@@ -49,6 +48,17 @@ CHOSEN_ITEM = {  # what the fields hold that `fields` names
     "scores": "not by `fields`, but of each crawl with several topics: P(relevant) by topic, moved "
     "so that 0.5 is the threshold of each; `probability` is the largest",
 }
+VERDICT = {  # what a metadata record of a WARC file holds
+    "relevant": "whether the page was judged relevant",
+    "probability": "P(relevant)",
+    "duplicate": "whether it is a near-duplicate of an earlier page; then it is not an item",
+    "language": "ISO 639-1",
+    "depth": "links from the seed",
+    "via": "the page with the link",
+    "failure": "why the fetch failed: robots, http_404, soft_404, DownloadTimeoutError, ...",
+    "again": "`true` if the crawl was killed while it fetched this page before: then earlier "
+    "responses of this URL, if any, have no verdict",
+}
 LOG = {  # what a line of the log of an offline web holds
     "time": "seconds since 1970",
     "url": "requested URL",
@@ -70,13 +80,14 @@ def page() -> str:
     item = [spec.name for spec in fields(RelevantPage)]
     types = {spec.name: str(spec.type) for spec in fields(RelevantPage)}
     kinds = {name: str(kind) if get_args(kind) else kind.__name__ for name, kind in CHOSEN.items()}
-    metrics = {metric.name: f"{_kind(metric.name)}: {metric.meaning}" for metric in ALL}
+    known = (*METRICS, FAILED, LAG, INFO)
+    metrics = {metric.name: f"{_kind(metric.name)}: {metric.meaning}" for metric in known}
     tables = {
         "ITEM": _table({name: f"{types[name]}: {ITEM[name]}" for name in item}),
         "CHOSEN": _table({name: f"{kinds[name]}: {CHOSEN_ITEM[name]}" for name in CHOSEN}),
         "PAGES": _table(COLUMNS),
         "DOMAINS": _table(DOMAIN_COLUMNS),
-        "VERDICT": _table(FIELDS),
+        "VERDICT": _table(VERDICT),
         "METRICS": _table(metrics),
         "FEATURES": "\n".join(map(_feature, TABLE)),
         "LOG": _table({name: LOG[name] for name in _logged()}),

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from time import monotonic
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -98,6 +98,14 @@ def _refuse_processes(event: str, arguments: tuple[object, ...]) -> None:
 def pytest_sessionfinish() -> None:
     if interpreter.cache_info().currsize:
         interpreter().close()
+
+
+def docs_script(name: str) -> ModuleType:
+    """Import a script of docs/."""
+    spec = spec_from_file_location(name, PROJECT / "docs" / f"{name}.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @cache

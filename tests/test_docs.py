@@ -1,12 +1,12 @@
 """The pages of docs/: generated parts, names of code, and links."""
 
-import importlib.util
+import importlib
 import inspect
 import re
 import subprocess
 
 import pytest
-from conftest import PROJECT, interpreter
+from conftest import PROJECT, docs_script, interpreter
 from test_layers import GUESTS, PACKAGE, ROOMS
 
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
@@ -43,7 +43,7 @@ def test_tutorial_can_be_followed():
 def test_tutorial_shows_fresh_figures():
     shown = ["...", "Wrote 7 pages", "http://a.test/1  a leek"]
     printed = ["Start", "Wrote 1,234 pages", "http://b.test/  a pea"]
-    assert tutorial().fitted(shown, printed) == ["...", *printed[1:]]
+    assert docs_script("tutorial").fitted(shown, printed) == ["...", *printed[1:]]
 
 
 @pytest.mark.parametrize(
@@ -56,16 +56,7 @@ def test_tutorial_shows_fresh_figures():
 )
 def test_tutorial_notices_other_lines(shown, complaint):
     with pytest.raises(ValueError, match=re.escape(complaint)):
-        tutorial().fitted(shown, ["Wrote 8 pages", "End"])
-
-
-def tutorial():
-    """Import docs/tutorial.py."""
-    place = PROJECT / "docs" / "tutorial.py"
-    spec = importlib.util.spec_from_file_location("tutorial", place)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+        docs_script("tutorial").fitted(shown, ["Wrote 8 pages", "End"])
 
 
 def test_every_stat_is_documented(scrapy, tmp_path):

@@ -7,7 +7,7 @@ from tres_scrapy.cluster.actor_policy import AWAY, ActorPolicy
 from tres_scrapy.cluster.learner import Learner
 from tres_scrapy.cluster.router import LinkBatch, Router
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
-from tres_scrapy.cluster.transition import Transition, WeightUpdate
+from tres_scrapy.cluster.transition import Transition
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
@@ -64,7 +64,7 @@ def transitions_of(crawl):
 def update_by(crawl):
     learner = Learner(SETUP, 1)
     learner.learn(0, 0, crawl.policy.transitions(0, 1000))
-    return WeightUpdate.unpacked(learner.update_since().packed())
+    return learner.update_since()
 
 
 def test_each_fetch_is_a_transition():

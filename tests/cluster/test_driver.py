@@ -102,7 +102,7 @@ def test_actor_that_cannot_start_is_one_line(monkeypatch, tmp_path, says, said):
 
     monkeypatch.setattr(ray, "get", get)
     driver = Driver(Plan(tmp_path, 2, 10, {}, {}, {}), None, None)
-    driver._actors["coordinator"] = SimpleNamespace(overview=SimpleNamespace(remote=lambda: 1))
+    driver._actors["coordinator"] = SimpleNamespace(__ray_ready__=SimpleNamespace(remote=int))
     with pytest.raises(TresError) as raised:
-        driver._check("coordinator", "overview")
+        driver._check("coordinator")
     assert str(raised.value) == said

@@ -75,9 +75,6 @@ class FakeCrawl:
         self.store, self.figures = SimpleNamespace(pending=9), dict
         self.store.may_be_ready = lambda available: "alone" not in available.busy
 
-    def grant(self, pages):
-        self.granted = pages
-
     def transitions(self, first, most):
         return [b"transition %d" % number for number in range(first, min(3, first + most))]
 

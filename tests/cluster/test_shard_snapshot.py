@@ -11,8 +11,8 @@ from tres_scrapy.cluster.snapshot import (
     ShardSnapshots,
     SnapshotFolder,
     begin_run,
-    take_over,
 )
+from tres_scrapy.cluster.take_over import take_over
 from tres_scrapy.run.run_file import NAME
 
 

@@ -146,7 +146,7 @@ def test_interrupted_snapshot_is_not_read(owner, write, tmp_path, monkeypatch):
     folder = owner(1)
     write(folder, b"old")
     with monkeypatch.context() as patch:
-        patch.setattr(folder, "_put", lambda *_: 1 / 0)
+        patch.setattr(folder._files, "pipe_file", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             write(folder, b"new")
     assert fetched(folder, tmp_path) == b"old"

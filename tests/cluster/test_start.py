@@ -14,7 +14,7 @@ from tres_scrapy.cluster import actor, start
 from tres_scrapy.cluster.plan import Plan
 from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.snapshot import begin_run
-from tres_scrapy.cluster.start import Order, crawl
+from tres_scrapy.cluster.start import crawl
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.downloader.identity import KeyFolder
@@ -41,14 +41,14 @@ def job(tmp_path):
 )
 def test_another_crawl_is_refused(job, shards, arguments, complaint):
     with pytest.raises(TresError, match=complaint):
-        crawl(Order(job, shards, arguments=arguments))
+        crawl(Plan(job, shards, arguments=arguments))
 
 
 def test_job_in_use_is_refused(job, monkeypatch, caplog):
     monkeypatch.setattr(actor, "FREE", 0.1)
     used = Register(job, 2, IDENTITY)
     with pytest.raises(TresError, match="another process is using"):
-        crawl(Order(job, 2, arguments=FOOD))
+        crawl(Plan(job, 2, arguments=FOOD))
     used.close()
     assert caplog.text.count("waiting up to") == 1
 
@@ -67,24 +67,24 @@ def test_job_in_use_is_refused(job, monkeypatch, caplog):
 )
 def test_unfit_option_is_refused(tmp_path, arguments, complaint):
     with pytest.raises(ConfigError, match=complaint):
-        crawl(Order(tmp_path / "job", 2, arguments=arguments))
+        crawl(Plan(tmp_path / "job", 2, arguments=arguments))
     assert not (tmp_path / "job").exists()
 
 
 def test_missing_package_is_said_first(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "trafilatura", None)
-    order = Order(tmp_path / "job", 2, arguments={**FOOD, "fields": "date"})
+    plan = Plan(tmp_path / "job", 2, arguments={**FOOD, "fields": "date"})
     with pytest.raises(ConfigError, match="fields=markdown or date needs trafilatura: "):
-        crawl(order)
+        crawl(plan)
     assert not (tmp_path / "job").exists()
 
 
 def test_key_of_others_is_refused(tmp_path):
     key = KeyFolder(tmp_path).add("https://crawler.test")
     key.chmod(0o644)
-    order = Order(tmp_path / "job", 2, arguments=FOOD | {"identity": str(key)})
+    plan = Plan(tmp_path / "job", 2, arguments=FOOD | {"identity": str(key)})
     with pytest.raises(TresError, match="chmod 600"):
-        crawl(order)
+        crawl(plan)
     assert not (tmp_path / "job").exists()
 
 
@@ -92,31 +92,30 @@ def test_plan_has_the_place_of_the_key_alone(tmp_path, monkeypatch):
     """Shards run in other folders: the path is whole, and the key stays in its file."""
     monkeypatch.chdir(tmp_path)
     key = KeyFolder(Path("identity")).add("https://crawler.test")
-    order = Order(tmp_path / "job", 2, arguments=FOOD | {"identity": str(key)})
-    plan = start._plan(order, start._config_of(order), None)
-    assert plan.arguments["identity"] == str(tmp_path / key)
-    assert json.loads(key.read_text())["d"] not in str(plan)
+    plan = Plan(tmp_path / "job", 2, arguments=FOOD | {"identity": str(key)})
+    arguments = start._arguments(plan, None)
+    assert arguments["identity"] == str(tmp_path / key)
+    assert json.loads(key.read_text())["d"] not in str(arguments)
 
 
 @pytest.mark.parametrize("name", ["domain_budgets", "site_rules"])
 def test_plan_has_the_whole_paths_of_files(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     Path("sites.txt").write_text("a.test 5\n")
-    order = Order(tmp_path / "job", 2, arguments=FOOD | {name: "sites.txt"})
-    plan = start._plan(order, start._config_of(order), None)
-    assert plan.arguments[name] == str(tmp_path / "sites.txt")
+    plan = Plan(tmp_path / "job", 2, arguments=FOOD | {name: "sites.txt"})
+    assert start._arguments(plan, None)[name] == str(tmp_path / "sites.txt")
 
 
 def test_jobdir_of_one_process_is_refused(tmp_path):
     (tmp_path / "tres.run").touch()
     with pytest.raises(ConfigError, match="is the JOBDIR of a crawl without shards"):
-        crawl(Order(tmp_path, 2, arguments=FOOD))
+        crawl(Plan(tmp_path, 2, arguments=FOOD))
 
 
 def test_file_is_no_job(tmp_path):
     (tmp_path / "job").touch()
     with pytest.raises(ConfigError, match="is a file: give a folder"):
-        crawl(Order(tmp_path / "job", 2, arguments=FOOD))
+        crawl(Plan(tmp_path / "job", 2, arguments=FOOD))
 
 
 @pytest.mark.parametrize(
@@ -129,9 +128,9 @@ def test_file_is_no_job(tmp_path):
 )
 def test_unfit_snapshots_are_refused(tmp_path, snapshots, said):
     begin_run(f"file://{tmp_path}/used", {"topic": "sports"}, "")
-    order = Order(tmp_path / "job", 2, None, snapshots.format(tmp_path), arguments=FOOD)
+    plan = Plan(tmp_path / "job", 2, arguments=FOOD, snapshots=snapshots.format(tmp_path))
     with pytest.raises(TresError, match=said):
-        crawl(order)
+        crawl(plan)
 
 
 @pytest.mark.parametrize(
@@ -143,9 +142,9 @@ def test_unfit_snapshots_are_refused(tmp_path, snapshots, said):
 )
 def test_unfit_folder_of_a_node_is_refused(tmp_path, monkeypatch, job, said):
     monkeypatch.setenv("EMPTY", "here")
-    order = Order(Path(job), 2, None, f"file://{tmp_path}/store", arguments=FOOD)
+    plan = Plan(Path(job), 2, arguments=FOOD, snapshots=f"file://{tmp_path}/store")
     with pytest.raises(TresError, match=said):
-        crawl(order)
+        crawl(plan)
 
 
 def test_folder_of_a_node_has_its_variables(monkeypatch):
@@ -164,7 +163,7 @@ def test_folder_of_a_node_has_its_variables(monkeypatch):
         (["-s", "LOG_LEVEL=loud"], "LOG_LEVEL 'loud': must be one of CRITICAL"),
         (["--dashboard", "1", "--no-record"], "it needs --record"),
         (["--metrics-port", "70000"], "metrics-port"),
-        (["--snapshot-interval", "0"], "--snapshot-interval 0 must be 1 second or more"),
+        (["--snapshot-interval", "0"], "'--snapshot-interval': 0.0 is not in the range 1<=x<inf"),
     ],
 )
 def test_wrong_option_is_one_line(tmp_path, monkeypatch, capsys, more, said):

@@ -6,7 +6,9 @@ from contextlib import closing
 import pytest
 
 pytest.importorskip("fsspec", reason="needs the extra cluster")
-from tres_scrapy.cluster import snapshot as module
+from fsspec.implementations.local import LocalFileSystem
+
+from tres_scrapy.cluster import take_over as module
 from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.snapshot import (
     EPOCHS,
@@ -14,10 +16,8 @@ from tres_scrapy.cluster.snapshot import (
     ShardSnapshots,
     SnapshotFolder,
     begin_run,
-    epochs_of,
-    gather,
-    take_over,
 )
+from tres_scrapy.cluster.take_over import epochs_of, gather, take_over
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError
 
@@ -189,7 +189,10 @@ def test_journal_without_snapshots_gets_them(nodes):
     assert nodes.pages("a") == [1, 2]
 
 
-@pytest.mark.parametrize("call", ["claim", "_names", "_put"])
+@pytest.mark.parametrize(
+    "call",
+    [(SnapshotFolder, "claim"), (SnapshotFolder, "_names"), (LocalFileSystem, "pipe_file")],
+)
 @pytest.mark.parametrize("has_snapshots", [False, True])
 def test_owner_that_fails_leaves_its_disk_to_the_next(nodes, monkeypatch, call, has_snapshots):
     """The storage fails when it begins."""
@@ -205,7 +208,7 @@ def test_owner_that_fails_leaves_its_disk_to_the_next(nodes, monkeypatch, call, 
     with monkeypatch.context() as patch:
 
         def meanwhile():
-            patch.setattr(SnapshotFolder, call, lambda *_: 1 / 0)
+            patch.setattr(*call, lambda *_: 1 / 0)
 
         with pytest.raises(ZeroDivisionError):
             nodes.begin("a", meanwhile)

@@ -16,7 +16,7 @@ from tres_scrapy.config.output import WatchOptions
 from tres_scrapy.extensions.dashboard import Dashboard
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.live.resource import CLOSED, FILES, LONGEST, LivePage, listening
-from tres_scrapy.live.token import TOKEN_HEADER, PageAccess
+from tres_scrapy.live.token import TOKEN_HEADER
 from tres_scrapy.run.run_file import NAME
 
 pytestmark = pytest.mark.slow
@@ -194,13 +194,12 @@ def test_figures_are_told_once(crawl):
 
 
 def test_ending_crawl_says_so():
-    access = PageAccess()
-    page = LivePage(access, None, SimpleNamespace(close=lambda: None), None, None)
+    page = LivePage(None, SimpleNamespace(close=lambda: None), None, None)
     page.close()
     request = DummyRequest([b""])
     request.path = b"/state"
     request.requestHeaders.setRawHeaders(b"Host", [b"localhost"])
-    token = access.address(1).partition("token=")[2]
+    token = page._access.address(1).partition("token=")[2]
     request.requestHeaders.setRawHeaders(TOKEN_HEADER, [token.encode()])
     assert page.render(request) == b"The crawl has ended.\n"
     assert request.responseCode == 410

@@ -15,7 +15,9 @@ from scrapy.settings import Settings
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export import metrics as module
 from tres_scrapy.export.metrics import (
-    ALL,
+    FAILED,
+    INFO,
+    LAG,
     METRICS,
     MOST_CONNECTIONS,
     CrawlCollector,
@@ -24,6 +26,7 @@ from tres_scrapy.export.metrics import (
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.live.state import CrawlState
 
+ALL = (*METRICS, FAILED, LAG, INFO)
 FIGURES = {"pages": 7, "relevant_pages": 3, "phase": "exploration", "failures/http_404": 2}
 
 

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from tres_scrapy.refresh.collection import LEAST_WEIGHT, CollectionError, read_collection
+from tres_scrapy.refresh.collection import LEAST_WEIGHT, read_collection
+from tres_scrapy.url.message import TresError
 
 
 def write(path, *rows):
@@ -57,12 +58,12 @@ def test_user_weight_beats_relevance(tmp_path):
     ],
 )
 def test_collection_error_is_one_line(tmp_path, row, said):
-    with pytest.raises(CollectionError, match=r"c\.jsonl") as raised:
+    with pytest.raises(TresError, match=r"c\.jsonl") as raised:
         list(read_collection(write(tmp_path / "c.jsonl", row)))
     assert said in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
 def test_file_that_is_not_there(tmp_path):
-    with pytest.raises(CollectionError, match="cannot be read"):
+    with pytest.raises(TresError, match="cannot be read"):
         list(read_collection(tmp_path / "no.jsonl"))

@@ -3,8 +3,9 @@ import sqlite3
 import pytest
 
 from tres_scrapy.refresh.main_text import copy_of
-from tres_scrapy.refresh.store import CollectionError, Host, PageRow, Store
+from tres_scrapy.refresh.store import Host, PageRow, Store
 from tres_scrapy.refresh.visit import VisitItem
+from tres_scrapy.url.message import TresError
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_killed_requests_count_as_made(tmp_path):
 
 def test_store_is_for_one_process(tmp_path, store):
     store.begin_run(1.0, 10, None)
-    with pytest.raises(CollectionError, match="another process is using"):
+    with pytest.raises(TresError, match="another process is using"):
         Store(tmp_path / "s.sqlite")
 
 
@@ -116,11 +117,11 @@ def test_other_files_are_left_alone(tmp_path):
     connection.execute("CREATE TABLE mine (x)")
     connection.close()
     before = other.read_bytes()
-    with pytest.raises(CollectionError, match="not a store of a collection"):
+    with pytest.raises(TresError, match="not a store of a collection"):
         Store(other)
     assert other.read_bytes() == before
     (tmp_path / "text").write_text("no database, but long enough to be looked at twice" * 20)
-    with pytest.raises(CollectionError, match="not a database"):
+    with pytest.raises(TresError, match="not a database"):
         Store(tmp_path / "text")
-    with pytest.raises(CollectionError, match="unable to open"):
+    with pytest.raises(TresError, match="unable to open"):
         Store(tmp_path / "no" / "s.sqlite")

@@ -107,12 +107,11 @@ def test_refresh_error_is_one_line(arguments, said):
     """The command prints one line and ends with status 1; it runs in this process."""
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
-    from tres_scrapy.config.declaration import ConfigError  # noqa: PLC0415
-    from tres_scrapy.refresh.collection import CollectionError  # noqa: PLC0415
     from tres_scrapy.refresh.spider import RefreshSpider  # noqa: PLC0415
+    from tres_scrapy.url.message import TresError  # noqa: PLC0415
 
     given = dict(argument.split("=") for argument in arguments)
-    with pytest.raises((ConfigError, CollectionError)) as raised:
+    with pytest.raises(TresError) as raised:
         RefreshSpider.from_crawler(Crawler(RefreshSpider), **given)
     assert said in str(raised.value)
     assert "\n" not in str(raised.value)

@@ -82,7 +82,7 @@ def test_page_tells_figures_pages_and_settings(path, page):
     with Record(path) as read:
         last, pages = read.curve()[-1], read.last(3)
     assert f"{last.relevant:,} of {last.pages:,} pages" in page
-    assert "It fetched all the pages asked for." in page
+    assert "It ended: all pages are fetched." in page
     for fetched in pages:
         assert fetched.title in page
         assert f'href="{fetched.final_url or fetched.url}"' in page

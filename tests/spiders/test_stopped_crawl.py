@@ -38,7 +38,7 @@ def test_rule_ends_a_crawl_that_can_be_resumed(scrapy, arguments, pages, tmp_pat
     assert "Stops by the rule yield:0.1: about" in stopped.stderr
     assert "By the yields of its hosts, about" in stopped.stderr
     report = (tmp_path / "job" / "tres.html").read_text(encoding="utf-8")
-    assert "It stopped by its rule: hardly a relevant page was left." in report
+    assert "It ended: hardly a relevant page is left." in report
     assert "left in reach (" in report
     more = scrapy(*arguments, "-a", "stop=yield:0.1", pages=pages, program=("-c", QUIET))
     assert more.stats["finish_reason"] == "found_enough"  # it knows the pages before

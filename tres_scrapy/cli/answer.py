@@ -18,7 +18,7 @@ from tres_scrapy.export.final_output import renew
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import find_record
 from tres_scrapy.run.run_file import NAME, RecordError
-from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder, read_answers
+from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder
 from tres_scrapy.topic.topic_learner import RUNS, learn_answers
 from tres_scrapy.url.message import counted, printable
 
@@ -63,7 +63,6 @@ def command(
     if answerer is not None:
         _have_answered(folder, record, answerer, answers_most)
         return
-    known = read_answers(folder.answers)
     if yes or no:
         good, bad = folder.find_pages(list(yes)), folder.find_pages(list(no))
         if both := set(good) & set(bad):
@@ -73,7 +72,7 @@ def command(
         given = len(told)
     else:
         learn_answers(folder)  # asks about the last pages of an ended crawl too
-        asked = [each for each in folder.read_questions() if each["url"] not in known]
+        asked = folder.open_questions()
         given = 0
         for place, answer in ask_person(asked):
             add_answers(folder.answers, {asked[place]["url"]: answer})

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from tres_scrapy.cli.command import Command, option, print_any_script, record_of
+from tres_scrapy.cli.command import Command, option, record_of
 from tres_scrapy.cli.person import ask_person
 from tres_scrapy.export.corrected_topic import topic_to_answer
 from tres_scrapy.export.final_output import renew
@@ -65,7 +65,6 @@ def command(
     learned from the answers without --learn. RUN is the record of the crawl (food-TIME.run), its
     JOBDIR or its JSON lines file; without it, the latest crawl of this folder.
     """
-    print_any_script()
     path = record_of(run)
     with Record(path) as record:
         folder = topic_to_answer(record) if learn else None

@@ -13,7 +13,6 @@ from tres_scrapy.cli.command import (
     INTERRUPTED,
     Command,
     option,
-    print_any_script,
     project_settings,
     refuse,
 )
@@ -95,7 +94,6 @@ def command(
     config = Config.from_settings(settings)
     torch.set_num_threads(config.torch_threads)
     classification = Classification(load_pack(config), words=words, json=json, brief=brief)
-    print_any_script()
     return classification.run(read_sources(sources or ["-"], settings))
 
 

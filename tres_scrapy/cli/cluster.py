@@ -70,23 +70,25 @@ def crawl(
     require("cluster", "tres cluster crawl")
     from scrapy.settings import Settings  # noqa: PLC0415 - it takes a while
 
-    from tres_scrapy.cluster.start import Order, crawl  # noqa: PLC0415 - it loads Ray
+    from tres_scrapy.cluster.plan import Plan  # noqa: PLC0415 - as below
+    from tres_scrapy.cluster.start import crawl  # noqa: PLC0415 - it loads Ray
     from tres_scrapy.spiders.crawl import check_scrapys  # noqa: PLC0415
 
     check_scrapys(Settings(settings))
     level = settings.get("LOG_LEVEL", "INFO")
     logging.basicConfig(format=FORMAT, datefmt="%Y-%m-%d %H:%M:%S", level=level)
-    order = Order(job, shards, address, snapshots, snapshot_interval, arguments, settings)
+    plan = Plan(
+        job,
+        shards,
+        arguments=arguments,
+        settings=settings,
+        snapshots=snapshots,
+        interval=snapshot_interval,
+    )
     try:
-        return crawl(order)
+        return crawl(plan, address)
     except KeyboardInterrupt:
         sys.exit("tres cluster crawl: stopped at once; the same line resumes the crawl")
-
-
-def _seconds(_: click.Context, option: click.Parameter, value: float) -> float:
-    if not 1 <= value < math.inf:
-        raise click.UsageError(f"{option.opts[0]} {value:g} must be 1 second or more")
-    return value
 
 
 _option = partial(Option, group="Cluster")
@@ -107,8 +109,7 @@ OPTIONS: Final = (
     ),
     _option(
         ["--snapshot-interval"],
-        type=float,
-        callback=_seconds,
+        type=click.FloatRange(1, math.inf, max_open=True),
         metavar="SECONDS",
         default=60.0,
         help="time between two snapshots of a shard (default: 60)",

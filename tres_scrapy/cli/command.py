@@ -119,6 +119,8 @@ class Command(click.Command):
             return super().parse_args(ctx, _spread(own, args))
 
     def invoke(self, ctx: click.Context) -> Any:
+        if isinstance(sys.stdout, TextIOWrapper):  # the terminal may not show titles in any script
+            sys.stdout.reconfigure(errors="backslashreplace")
         try:
             with augment_usage_errors(ctx):
                 return super().invoke(ctx)
@@ -218,12 +220,6 @@ def record_of(run: Sequence[str | Path]) -> Path:
 def given_settings() -> dict[str, str]:
     """Return the settings of `-s NAME=VALUE`."""
     return pairs_of(_given().get("set", ()))
-
-
-def print_any_script() -> None:
-    """Let the program print titles in any script, also where the terminal cannot show them."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def pairs_of(texts: Sequence[str], option: str = "-s") -> dict[str, str]:

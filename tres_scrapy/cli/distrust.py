@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tres_scrapy.cli.command import Command, print_any_script, refuse
+from tres_scrapy.cli.command import Command, refuse
 from tres_scrapy.forget.distrust import distrust
 from tres_scrapy.report.record_path import find_record
 
@@ -27,5 +27,4 @@ def command(words: tuple[str, ...]) -> None:
     """
     if len(words) != 2:
         refuse("a site, and a RUN", words)
-    print_any_script()
     distrust(find_record(Path(words[1])), words[0], print)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tres_scrapy.cli.command import Command, option, print_any_script, record_of, refuse
+from tres_scrapy.cli.command import Command, option, record_of, refuse
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 from tres_scrapy.url.canonical import canonicalise
@@ -31,7 +31,6 @@ def command(words: tuple[str, ...], json: bool) -> None:
     """
     if len(words) not in (1, 2) or not words[-1].lower().startswith(("http://", "https://")):
         refuse("the URL of a page, or a RUN and a URL", words)
-    print_any_script()
     *run, url = words
     path = record_of(run)
     with Record(path) as record, record.moment():

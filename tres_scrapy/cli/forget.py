@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tres_scrapy.cli.command import Command, print_any_script, refuse
+from tres_scrapy.cli.command import Command, refuse
 from tres_scrapy.forget.forgetting import forget, wanted_of
 from tres_scrapy.report.record_path import find_record
 
@@ -31,6 +31,5 @@ def command(words: tuple[str, ...]) -> None:
     """
     if len(words) != 2:
         refuse("a URL or a site, and a RUN", words)
-    print_any_script()
     forget(find_record(Path(words[1])), wanted_of(words[0]), print)
     print(LEFT)

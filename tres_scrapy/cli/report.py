@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from tres_scrapy.cli.command import Command, option, record_of
-from tres_scrapy.report.crawl_report import SUFFIX, write_report
+from tres_scrapy.report.crawl_report import write_report
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_path import REPORT
 
 
 @click.command(
@@ -32,7 +33,7 @@ def command(run: tuple[str, ...], output: Path | None) -> None:
     the record unless -o names a file.
     """
     path = record_of(run)
-    page = output or path.with_suffix(SUFFIX)
+    page = output or path.with_suffix(REPORT)
     with Record(path) as record:
         write_report(record, page)
     print(page)

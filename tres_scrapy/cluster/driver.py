@@ -110,10 +110,10 @@ class Driver:
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         place = here if plan.snapshots else "SPREAD"  # their files are on the disk of this node
         self._create(COORDINATOR, CoordinatorActor, plan, place=place)
-        self._check(COORDINATOR, "overview")
+        self._check(COORDINATOR)
         if plan.shards > 1:
             self._create(LEARNER, LearnerActor, plan, self._setup, place=place)
-            self._check(LEARNER, "figures")
+            self._check(LEARNER)
         for shard in range(plan.shards):
             self._create(f"shard-{shard}", ShardActor, plan, shard, threads=THREADS)
 
@@ -129,10 +129,10 @@ class Driver:
             job = self._plan.job
             raise TresError(f"the crawl in {job} runs already ({first_line(error)})") from None
 
-    def _check(self, name: str, method: str) -> None:
+    def _check(self, name: str) -> None:
         """Raise TresError if an actor cannot start."""
         try:
-            ray.get(getattr(self._actors[name], method).remote())
+            ray.get(self._actors[name].__ray_ready__.remote())
         except RayError as error:
             raise TresError(_cause(error)) from None
 

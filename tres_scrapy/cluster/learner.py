@@ -121,8 +121,8 @@ class Learner:
         return WeightUpdate(
             self.steps,
             self._agent.updates,
-            self._agent.online.parameters,
-            where,
+            self._agent.online.parameters.copy(),
+            where.astype(np.uint32),
             self._model.weights[where],
             self._model.squares[where],
             self._model.precisions[where],

@@ -54,12 +54,12 @@ class LearnerActor:
         learner.learn(shard, first, transitions)
         if monotonic() - self._kept_at >= CHECKPOINT:
             self.checkpoint()
-        now, update = Version(self._run, learner.version, learner.steps), b""
+        now, update = Version(self._run, learner.version, learner.steps), None
         if seen.run != self._run:
             if learner.steps >= seen.transitions:  # until then the shard knows more
-                update = learner.update_since().packed()
+                update = learner.update_since()
         elif seen != now and (asks or learner.has_news(seen.transitions)):
-            update = learner.update_since(seen.changes).packed()
+            update = learner.update_since(seen.changes)
         return Reply(learner.positions[shard], now, update)
 
     def checkpoint(self) -> None:
@@ -73,7 +73,3 @@ class LearnerActor:
             file.flush()
             os.fsync(file.fileno())
         self._kept = self._learner.steps
-
-    def figures(self) -> dict[str, int]:
-        """Return the counts of the learner."""
-        return {"transitions": self._learner.steps, "hurried_transitions": self._learner.hurried}

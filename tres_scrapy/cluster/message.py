@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from tres_scrapy.cluster.transition import WeightUpdate
+
 SNAPSHOT_ERROR: Final = "snapshot_error"  # a figure: why the last snapshot failed
 UNLIMITED: Final = 2**62  # pages of a crawl without a page budget
 
@@ -81,12 +83,12 @@ class Version(NamedTuple):
 class Reply(NamedTuple):
     """The learner's answer: the number of the next transition to send, and what it has learned.
 
-    `update` is empty if the shard has it all, or has asked for nothing and little is new.
+    `update` is None if the shard has it all, or has asked for nothing and little is new.
     """
 
     position: int
     seen: Version
-    update: bytes = b""
+    update: WeightUpdate | None = None
 
 
 class Receipt(NamedTuple):

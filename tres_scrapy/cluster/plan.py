@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,8 @@ class Plan:
     """A crawl in shards.
 
     `arguments` are those of the spider, `settings` those of Scrapy beside the project's. All files
-    lie below `job`. `run` is another text each time that the user starts the crawl.
+    lie below `job`. `identity` is what it must have in common with the crawl that it resumes. `run`
+    is another text each time that the user starts the crawl.
 
     With `snapshots`, a URL, each node has a folder of its own: `template`, with environment
     variables of that node. Each part of the crawl is copied to the URL every `interval` seconds.
@@ -29,10 +30,10 @@ class Plan:
 
     job: Path
     shards: int
-    pages: int | None
-    arguments: Mapping[str, str]
-    settings: Mapping[str, str]
-    identity: Mapping[str, str]
+    pages: int | None = None
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    identity: Mapping[str, str] = field(default_factory=dict)
     run: str = ""
     snapshots: str = ""
     template: str = ""

@@ -45,7 +45,7 @@ class Router:
 
     def owner(self, url: str) -> int:
         """Return the shard that owns the domain of a URL."""
-        return self._owner_of(urlsplit(url).hostname or "")
+        return owner_of(registrable_domain(urlsplit(url).hostname or ""), self.shards)
 
     def owns(self, url: str) -> bool:
         """Return whether this shard owns the domain of a URL."""
@@ -58,7 +58,7 @@ class Router:
         """
         places: dict[int, list[int]] = {}
         hosts = [host_of(link) for link in links.urls]
-        owners = {host: self._owner_of(host) for host in set(hosts)}
+        owners = {host: owner_of(registrable_domain(host), self.shards) for host in set(hosts)}
         for place, host in enumerate(hosts):
             places.setdefault(owners[host], []).append(place)
         for shard, some in places.items():
@@ -75,9 +75,6 @@ class Router:
         """Return the batches packed since the last call, oldest first."""
         packed, self._packed = self._packed, []
         return packed
-
-    def _owner_of(self, host: str) -> int:
-        return owner_of(registrable_domain(host), self.shards)
 
     def _pack(self, shard: int, batch: LinkBatch) -> None:
         self._packed.append(PackedBatch(shard, batch.packed()))

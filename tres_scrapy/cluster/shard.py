@@ -32,7 +32,6 @@ from tres_scrapy.cluster.router import LinkBatch
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.snapshot import ShardSnapshots
-from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
 from tres_scrapy.crawl.crawl import Booking
@@ -98,7 +97,7 @@ class Shard:
 
     def spider_opened(self, spider: Spider) -> None:
         """Fetch nothing until the coordinator grants pages."""
-        self._crawl.grant(self._crawl.pages)
+        self._crawl.granted = self._crawl.pages
         self._opened = monotonic()
         seeds = Config.of(self._crawler.settings).seed
         self._seeds = [url for url in seeds if self._crawl.owns(url)]
@@ -296,9 +295,9 @@ class Shard:
 
     def _take_update(self, answer: Reply) -> None:
         self._next_transition = answer.position
-        if answer.update:
-            self._bytes += len(answer.update)
-            self._policy.take(WeightUpdate.unpacked(answer.update))
+        if answer.update is not None:
+            self._bytes += answer.update.size
+            self._policy.take(answer.update)
             self._seen, self._has_weights = answer.seen, True
 
     def _deliver_all(self) -> None:
@@ -331,9 +330,9 @@ class Shard:
         if orders.spare is not None:
             limit = min(limit, held + orders.spare)
         if limit > crawl.granted:
-            crawl.grant(limit)
+            crawl.granted = limit
             self._wake()
-        crawl.grant(max(held, min(crawl.granted, limit)))
+        crawl.granted = max(held, min(crawl.granted, limit))
         if orders.settle and self._snapshots is not None:
             self._take_snapshot(at_once=True)
         if orders.finish:

@@ -22,8 +22,8 @@ from tres_scrapy.cluster.snapshot import (
     ShardSnapshots,
     SnapshotFolder,
     crawl_at,
-    take_over,
 )
+from tres_scrapy.cluster.take_over import take_over
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError
 
@@ -78,7 +78,7 @@ class ShardActor:
             epoch = snapshots.epoch if snapshots else insist("begin", self._number)
             reason = self._crawl(epoch, snapshots)
         except OvertakenError as error:
-            self._end_overtaken(error)
+            insist("overtaken", self._number, error.epoch)
             return
         except Exception as error:
             logger.exception("Shard %d cannot run", self._number)
@@ -93,7 +93,7 @@ class ShardActor:
             try:
                 snapshots.finish(self._plan.run)
             except OvertakenError as error:
-                self._end_overtaken(error)
+                insist("overtaken", self._number, error.epoch)
             except Exception as error:  # the disk, the storage: the driver says what is missing
                 logger.error("The last snapshot failed: %s", error)
 
@@ -112,10 +112,6 @@ class ShardActor:
         snapshots = SnapshotFolder(f"{plan.snapshots}/{folder.name}")
         take_over(folder, snapshots, partial(insist, "begin", number))
         return ShardSnapshots(folder, snapshots, plan.interval)
-
-    def _end_overtaken(self, error: OvertakenError) -> None:
-        """End the crawl, unless the newer owner belongs to it."""
-        insist("overtaken", self._number, error.epoch)
 
     def _crawl(self, epoch: int, snapshots: ShardSnapshots | None) -> str | None:
         """Crawl until the coordinator ends it; return why it ended if it ended by itself."""

@@ -59,10 +59,6 @@ class ShardCrawl(Crawl):
             return None
         return super().next(available)
 
-    def grant(self, pages: int) -> None:
-        """Fetch no page beyond so many from now on."""
-        self.granted = pages
-
     def receive(self, batches: Sequence[LinkBatch]) -> None:
         """Add the links that pages of other shards have to domains of this one."""
         found = [NO_ROWS]

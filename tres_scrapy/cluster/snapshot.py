@@ -1,4 +1,4 @@
-"""Snapshots of shards in a storage that all nodes reach: written, found and brought to an owner.
+"""Snapshots of shards in a storage that all nodes reach: written and found.
 
 A snapshot is a copy of a shard's file of a run, its output files, and their list, which is written
 last. Its name begins with the epoch of the shard's owner: the latest snapshot is that of the
@@ -12,10 +12,9 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-import shutil
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from time import monotonic
@@ -27,7 +26,6 @@ from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.report.record_path import PART
 from tres_scrapy.run.run_file import NAME
 from tres_scrapy.url.message import TresError, first_line
-from tres_scrapy.url.whole_file import whole_file
 
 BLOCK: Final = 2**20  # bytes that are sent at once
 CRAWL: Final = "crawl.json"  # at the URL: the identity of the crawl and its last run
@@ -108,7 +106,7 @@ class SnapshotFolder:
         self.epoch = epoch
         self._claim = f"{epoch:0{EPOCH}d}-{secrets.token_hex(8)}{CLAIM}"
         _make(self._files, self._path)
-        self._put(self._claim, b"1")
+        self._files.pipe_file(f"{self._path}/{self._claim}", b"1")
         self._former()
 
     def latest(self) -> Snapshot | None:
@@ -129,7 +127,8 @@ class SnapshotFolder:
         name = f"{self.epoch:0{EPOCH}d}-{self._number:0{EPOCH}d}{SNAPSHOT}"
         for each, (file, size) in files.items():
             self._send(file, size, f"{name}-{each}")
-        self._put(name, json.dumps([{each: files[each][1] for each in files}, run]).encode())
+        listed = json.dumps([{each: files[each][1] for each in files}, run])
+        self._files.pipe_file(f"{self._path}/{name}", listed.encode())
         if old := [each for each in self._former() if not each.startswith(name)]:
             self._files.rm([f"{self._path}/{each}" for each in old])
 
@@ -147,9 +146,6 @@ class SnapshotFolder:
                 size -= target.write(data)
         if size:
             raise OSError(f"{file} is shorter than it was")
-
-    def _put(self, name: str, data: bytes) -> None:
-        self._files.pipe_file(f"{self._path}/{name}", data)
 
     def _former(self) -> set[str]:
         """Return the names until this epoch, without the claim; raise OvertakenError."""
@@ -265,75 +261,6 @@ class ShardSnapshots:
         files = {file.name: (file, size) for file, size in sizes.items()}
         self._snapshots.write({NAME: (part, part.stat().st_size), **files}, run)
         part.unlink()
-
-
-def epochs_of(folder: Path) -> set[int]:
-    """Return which owners of a shard have begun with the journal in a folder, one after the other.
-
-    That of a crawl which never had snapshots has an owner 0; without a journal there is none.
-    """
-    if not (folder / NAME).exists():
-        return set()
-    file = folder / EPOCHS
-    return set(map(int, file.read_text().split())) if file.exists() else {0}
-
-
-def take_over(folder: Path, snapshots: SnapshotFolder, begin: Callable[[int], int]) -> None:
-    """Bring the folder of a shard to the last state that counts, for a new owner.
-
-    `begin` returns the owner's epoch, above a number. The state that counts is that on this disk
-    if no other owner has begun since it was brought here; else it is the last snapshot: the other
-    may have sent links, under higher numbers than those that wait on this disk. Raise TresError if
-    a journal is there that has nothing to do with the snapshots, OvertakenError with a newer owner.
-    """
-    own = epochs_of(folder)
-    epoch = begin(max(own | snapshots.epochs(), default=0))
-    if own:  # noted first: if the claim fails, this disk still holds the last state
-        _note(folder, own | {epoch})
-    snapshots.claim(epoch)
-    others = snapshots.epochs() - own - {epoch}
-    if own and max(others, default=-1) < min(own):
-        _note(folder, {epoch})
-        return
-    if 0 in own:
-        raise TresError(
-            f"{folder} holds another crawl than the snapshots in {snapshots.url}: give another "
-            "directory"
-        )
-    _restore(folder, snapshots, snapshots.latest(), epoch)
-
-
-def gather(folder: Path, snapshots: SnapshotFolder, run: str) -> bool:
-    """Fetch what a shard has written until it ended, unless it is here.
-
-    Return False if it has not taken its last snapshot in a run of the crawl.
-    """
-    snapshot = snapshots.latest()
-    if snapshot is None or snapshot.run != run:
-        return False
-    if snapshot.epoch not in epochs_of(folder):
-        _restore(folder, snapshots, snapshot, snapshot.epoch)
-    return True
-
-
-def _restore(
-    folder: Path, snapshots: SnapshotFolder, snapshot: Snapshot | None, epoch: int
-) -> None:
-    """Replace a folder at once by a snapshot, or by an empty one, for an owner."""
-    part = folder.with_name(f"{folder.name}{PART}")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    if snapshot is not None:
-        snapshots.fetch(snapshot, part)
-    _note(part, {epoch})
-    (folder / NAME).unlink(missing_ok=True)  # first: without its epochs it would be another crawl
-    shutil.rmtree(folder, ignore_errors=True)
-    part.rename(folder)
-
-
-def _note(folder: Path, epochs: set[int]) -> None:
-    with whole_file(folder / EPOCHS) as file:
-        file.write(" ".join(map(str, sorted(epochs))).encode())
 
 
 def _make(files: Any, path: str) -> None:

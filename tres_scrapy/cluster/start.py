@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from heapq import merge
 from pathlib import Path
@@ -16,7 +16,8 @@ from tres_scrapy.cluster.actor import when_free
 from tres_scrapy.cluster.driver import Driver, has_failed, require_cluster
 from tres_scrapy.cluster.plan import OUTPUT, Plan, local_folder
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.snapshot import SnapshotFolder, begin_run, gather
+from tres_scrapy.cluster.snapshot import SnapshotFolder, begin_run
+from tres_scrapy.cluster.take_over import gather
 from tres_scrapy.cluster.view import ClusterView
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
@@ -41,43 +42,29 @@ WHOLE: Final = ("metrics_file", "metrics_host", "metrics_port", "output")
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Order:
-    """What the user asks for: a job folder, shards, and the arguments and settings of a crawl.
+def crawl(plan: Plan, address: str | None = None) -> int:
+    """Crawl as the user asks, on the Ray cluster at an address; return the exit status.
 
-    The folder may have environment variables in its path, which each node replaces by its own.
+    The folder of the job may have environment variables in its path, which each node replaces by
+    its own. Raise TresError at the start.
     """
-
-    job: Path
-    shards: int
-    address: str | None = None
-    snapshots: str = ""  # a URL, if each node has a folder of its own
-    interval: float = 60.0  # seconds between two snapshots
-    arguments: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-
-def crawl(order: Order) -> int:
-    """Crawl; return the exit status.
-
-    Raise TresError at the start.
-    """
-    if order.address:
-        require_cluster(order.address)
-    template = _template(order)
-    order = replace(order, job=local_folder(template) if order.snapshots else order.job.resolve())
-    config = _config_of(order)
+    if address:
+        require_cluster(address)
+    template = _template(plan.job)
+    job = local_folder(template) if plan.snapshots else plan.job.resolve()
+    plan = replace(plan, job=job, template=template, run=now())
+    config = _config_of(plan)
     setup = learning_setup(config, load_packs(require_packs(config), lazily=True))
-    identity, run = _identity(config), now()
-    place = order.job, order.shards, identity
-    when_free(partial(Register, *place, snapshots=order.snapshots)).close()
-    if order.snapshots:
-        begin_run(order.snapshots, {**identity, "shards": str(order.shards)}, run)
+    plan = replace(plan, pages=config.pages, identity=identity_of(config) | {"shard": ""})
+    place = plan.job, plan.shards, plan.identity
+    when_free(partial(Register, *place, snapshots=plan.snapshots)).close()
+    if plan.snapshots:
+        begin_run(plan.snapshots, {**plan.identity, "shards": str(plan.shards)}, plan.run)
     with _web(config) as web:
-        plan = replace(_plan(order, config, web), run=run, template=template)
-        output = config.output.file or order.job / f"{config.topic}.jsonl"
+        plan = replace(plan, arguments=_arguments(plan, web))
+        output = config.output.file or plan.job / f"{config.topic}.jsonl"
         view = ClusterView(config, plan, output)
-        driver = Driver(plan, setup, order.address, view.show)
+        driver = Driver(plan, setup, address, view.show)
         facts = dict[str, str]()
         with view.of(driver, facts):
             last = driver.run()
@@ -86,21 +73,20 @@ def crawl(order: Order) -> int:
             if last.finish == SHUTDOWN:
                 done = counted(state.pages, "page")
                 logger.info("Stopped after %s: the same command resumes it", done)
-            if state.pages and order.shards > 1:
+            if state.pages and plan.shards > 1:
                 sent = state.sum("bytes_sent") / state.pages / 1000
                 logger.info("Sent between the processes: %.1f kB a page", sent)
             if web is not None and web.labelled:
                 facts["labels"] = json.dumps(_truth(web.end(), state.pages))
-            view.is_whole = bool(order.snapshots) and _gather(plan)
+            view.is_whole = bool(plan.snapshots) and _gather(plan)
             count = join_parts((plan.folder(n) / OUTPUT for n in range(plan.shards)), output)
             logger.info("Wrote %d %s to %s", count, plural(count, "relevant page"), output)
-    return int(has_failed(last) or (bool(order.snapshots) and not view.is_whole))
+    return int(has_failed(last) or (bool(plan.snapshots) and not view.is_whole))
 
 
-def _template(order: Order) -> str:
+def _template(job: Path) -> str:
     """Return the folder of a crawl on any node, with its environment variables."""
-    path = str(order.job)
-    return path if path.startswith("$") else str(Path.cwd() / path)
+    return str(job if str(job).startswith("$") else Path.cwd() / job)
 
 
 def _gather(plan: Plan) -> bool:
@@ -141,25 +127,25 @@ def _check(config: Config) -> None:
             raise ConfigError(f"{typed(name)}: a crawl in shards cannot be answered")
 
 
-def _config_of(order: Order) -> Config:
+def _config_of(plan: Plan) -> Config:
     """Return the options; raise ConfigError if shards cannot crawl so."""
-    given = {f"TRES_{name.upper()}": value for name, value in order.arguments.items()}
-    number = {"TRES_SHARD": "0", "TRES_SHARDS": str(order.shards)}
-    config = Config.from_settings({**order.settings, **given, **number})
-    if order.shards > 1:
+    given = {f"TRES_{name.upper()}": value for name, value in plan.arguments.items()}
+    number = {"TRES_SHARD": "0", "TRES_SHARDS": str(plan.shards)}
+    config = Config.from_settings({**plan.settings, **given, **number})
+    if plan.shards > 1:
         _check(config)
     config.require_seed()
     config.require_packages()
     if config.download.identity is not None:
         Identity.read(config.download.identity)  # as each shard does, but its log is elsewhere
-    agent = named_agent(order.settings.get("USER_AGENT", USER_AGENT), config.download.contact)
+    agent = named_agent(plan.settings.get("USER_AGENT", USER_AGENT), config.download.contact)
     check_contact(agent, config, config.seed)
-    if (order.job / NAME).exists() and not (order.job / CLUSTER).exists():
+    if (plan.job / NAME).exists() and not (plan.job / CLUSTER).exists():
         raise ConfigError(
-            f"--job {str(order.job)!r} is the JOBDIR of a crawl without shards: give another folder"
+            f"--job {str(plan.job)!r} is the JOBDIR of a crawl without shards: give another folder"
         )
-    if order.job.exists() and not order.job.is_dir():
-        raise ConfigError(f"--job {str(order.job)!r} is a file: give a folder")
+    if plan.job.exists() and not plan.job.is_dir():
+        raise ConfigError(f"--job {str(plan.job)!r} is a file: give a folder")
     return config
 
 
@@ -169,30 +155,18 @@ def _web(config: Config) -> Iterator[Any]:
     if config.web.kind is None or config.web.proxy is not None:
         yield None
         return
-    web = start_web(config.web, config.topics)
-    for note in web.notes:
-        logger.info("The offline web: %s", note)
-    yield web  # it ends with this process
+    yield start_web(config.web, config.topics)  # it ends with this process
 
 
-def _plan(order: Order, config: Config, web: Any) -> Plan:
-    arguments = dict(order.arguments)
+def _arguments(plan: Plan, web: Any) -> dict[str, str]:
+    """Return the arguments of the shards, which run in other folders and in an offline web."""
+    arguments = dict(plan.arguments)
     if web is not None:
         arguments["web_proxy"] = web.proxy
         arguments.setdefault("seed", ",".join(web.seeds))
     for name in WHOLE:
         arguments.pop(name, None)
-    arguments = {name: _absolute(name, value) for name, value in arguments.items()}
-    return Plan(
-        order.job,
-        order.shards,
-        config.pages,
-        arguments=arguments,
-        settings=order.settings,
-        identity=_identity(config),
-        snapshots=order.snapshots,
-        interval=order.interval,
-    )
+    return {name: _absolute(name, value) for name, value in arguments.items()}
 
 
 def _absolute(name: str, value: str) -> str:
@@ -201,11 +175,6 @@ def _absolute(name: str, value: str) -> str:
     if value.startswith("@"):
         return f"@{Path(value[1:]).resolve()}"
     return str(Path(value).resolve()) if known.parse in {Path, budgets, site_rules} else value
-
-
-def _identity(config: Config) -> dict[str, str]:
-    """Return what a crawl in shards must have in common with the one that it resumes."""
-    return identity_of(config) | {"shard": ""}
 
 
 def _truth(count: dict[str, Any], pages: int) -> dict[str, Any]:

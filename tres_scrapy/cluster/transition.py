@@ -23,10 +23,6 @@ _HEAD: Final = np.dtype(
         ("candidates", "<u4"),
     ]
 )
-_WEIGHT: Final = np.dtype(
-    [("where", "<u4"), ("weight", "<f4"), ("square", "<f4"), ("precision", "<f4")]
-)
-_COUNTS: Final = np.dtype([("steps", "<i8"), ("updates", "<i8"), ("parameters", "<i8")])
 _NONE: Final = -1
 _NOTE: Final = np.dtype(
     [
@@ -93,29 +89,15 @@ class WeightUpdate(NamedTuple):
     steps: int
     updates: int
     parameters: NDArray[np.float32]
-    where: NDArray[np.int64]
+    where: NDArray[np.uint32]
     weights: NDArray[np.float32]
     squares: NDArray[np.float32]
     precisions: NDArray[np.float32]
 
-    def packed(self) -> bytes:
-        """Return the knowledge as bytes."""
-        size = len(self.parameters)
-        counts = np.array((self.steps, self.updates, size), dtype=_COUNTS)
-        changed = np.zeros(len(self.where), dtype=_WEIGHT)
-        changed["where"] = self.where
-        changed["weight"], changed["square"] = self.weights, self.squares
-        changed["precision"] = self.precisions
-        return counts.tobytes() + self.parameters.astype("<f4").tobytes() + changed.tobytes()
-
-    @classmethod
-    def unpacked(cls, data: bytes) -> WeightUpdate:
-        """Return the knowledge that was packed."""
-        steps, updates, size = np.frombuffer(data, _COUNTS, 1)[0].tolist()
-        parameters = np.frombuffer(data, "<f4", size, _COUNTS.itemsize)
-        changed = np.frombuffer(data, _WEIGHT, offset=_COUNTS.itemsize + 4 * size)
-        columns = (changed[name] for name in ("weight", "square", "precision"))
-        return cls(steps, updates, parameters, changed["where"].astype(np.int64), *columns)
+    @property
+    def size(self) -> int:
+        """The bytes of its arrays."""
+        return sum(each.nbytes for each in self[2:])
 
 
 class TransitionLog:

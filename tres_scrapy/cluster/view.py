@@ -23,7 +23,6 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import seeds
 from tres_scrapy.export.metrics import Metric, MetricsExport
-from tres_scrapy.extensions.ending import IN_WORDS
 from tres_scrapy.extensions.terminal import TerminalLine
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.resource import LivePage, listening
@@ -36,8 +35,8 @@ from tres_scrapy.live.steering import (
     Steering,
     require_public,
 )
-from tres_scrapy.live.token import PageAccess
 from tres_scrapy.live.view import FAREWELL, TICK, PageState, View
+from tres_scrapy.report.record_path import ENDS
 from tres_scrapy.run.run_file import RecordError
 from tres_scrapy.url.message import plainly, plural
 
@@ -58,14 +57,14 @@ class ClusterPage:
         self._reactor: Any = reactor
         self._state = PageState(config, control, lambda: monitor)
         view = View(record, Answering.beside(record))
-        self._page = LivePage(PageAccess(), control, view, self._state, reactor)
+        self._page = LivePage(control, view, self._state, reactor)
         self._reactor.callWhenRunning(self._page.serve, listener)
         self._thread = Thread(target=self._run, name="live-page-server", daemon=True)
         self._thread.start()
 
     def close(self, reason: str, files: Sequence[Path]) -> None:
         """Tell an open page why the crawl has ended, and end."""
-        self._state.end(IN_WORDS.get(reason, reason), files)
+        self._state.end(ENDS.get(reason, reason), files)
         while not self._state.is_told:
             sleep(TICK)
         self._reactor.callFromThread(self._stop)

@@ -36,17 +36,6 @@ ARCHIVE_FAILED: Final = "archive_failed"
 ENDING: Final = ".warc.gz"
 PAUSE: Final = 0.05  # seconds between checks whether the writer has room again
 MOST_SEEDS: Final = 1000  # written to the file, if there are more
-FIELDS: Final = {  # of metadata records, and their meaning
-    "relevant": "whether the page was judged relevant",
-    "probability": "P(relevant)",
-    "duplicate": "whether it is a near-duplicate of an earlier page; then it is not an item",
-    "language": "ISO 639-1",
-    "depth": "links from the seed",
-    "via": "the page with the link",
-    "failure": "why the fetch failed: robots, http_404, soft_404, DownloadTimeoutError, ...",
-    "again": "`true` if the crawl was killed while it fetched this page before: then earlier "
-    "responses of this URL, if any, have no verdict",
-}
 # Why a body is incomplete, by flag of the response
 TRUNCATED: Final = {"dataloss": "disconnect", "partial": "disconnect", "download_stopped": "length"}
 

@@ -32,6 +32,7 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.topic_source import learns
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_path import REPORT
 from tres_scrapy.run.run_file import FINAL, open_to_write
 from tres_scrapy.url.message import TresError, counted, plainly, plural
 from tres_scrapy.url.whole_file import drop_torn_line, whole_file
@@ -141,7 +142,7 @@ def renew(path: Path) -> list[str]:
     OSError or TresError if a file cannot be used.
     """
     # Imported here because the templates are slow to import.
-    from tres_scrapy.report.crawl_report import SUFFIX, report_beside  # noqa: PLC0415
+    from tres_scrapy.report.crawl_report import report_beside  # noqa: PLC0415
 
     with Record(path) as record:
         meta, view = record.meta(), topic_view(record)
@@ -160,7 +161,7 @@ def renew(path: Path) -> list[str]:
     with closing(open_to_write(path)) as file:
         final = FINAL, _final(settled, verdicts)
         file.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", final)
-        if path.with_suffix(SUFFIX).is_file():
+        if path.with_suffix(REPORT).is_file():
             report_beside(path)
     count = len(settled.rows)
     return [

@@ -76,7 +76,6 @@ METRICS: Final = (
 FAILED: Final = Metric("tres_failures_total", FAILURES, "Failed fetches, by kind.")
 LAG: Final = Metric("tres_reactor_lag_seconds", "", "Delay of the event loop.")
 INFO: Final = Metric("tres_crawl_info", "", "Always 1; labels: topic and policy.")
-ALL: Final = (*METRICS, FAILED, LAG, INFO)
 
 
 class CrawlCollector(Collector):

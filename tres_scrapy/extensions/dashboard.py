@@ -14,7 +14,6 @@ from scrapy.exceptions import NotConfigured
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.extensions.control import Control
-from tres_scrapy.extensions.ending import IN_WORDS
 from tres_scrapy.extensions.progress import state_of
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.session import CrawlSession
@@ -22,8 +21,8 @@ from tres_scrapy.extensions.topic_source import topic_folder
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.resource import LivePage, listening
 from tres_scrapy.live.state import Monitor
-from tres_scrapy.live.token import PageAccess
 from tres_scrapy.live.view import TICK, PageState, View
+from tres_scrapy.report.record_path import ENDS
 
 
 class Dashboard:
@@ -69,13 +68,13 @@ class Dashboard:
 
         self._state = PageState(self._config, control, look)
         view = View(recorder.path, answering)
-        self._page = LivePage(PageAccess(), control, view, self._state, reactor)
+        self._page = LivePage(control, view, self._state, reactor)
         self._page.serve(self._socket)
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         if self._page is None or self._state is None:
             return
-        self._state.end(IN_WORDS.get(reason, reason), self._files())
+        self._state.end(ENDS.get(reason, reason), self._files())
         while not self._state.is_told:
             await asyncio.sleep(TICK)
         self._page.stop()

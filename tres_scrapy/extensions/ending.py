@@ -31,16 +31,6 @@ FINISHED: Final = "finished"  # Scrapy's, of a project's own spider
 UNREACHABLE: Final = "unreachable"
 NO_JUDGE: Final = "no_judge"
 ENOUGH: Final = "found_enough"
-IN_WORDS: Final = {  # finish reasons, ours and Scrapy's
-    PAGE_LIMIT: "all pages are fetched",
-    FRONTIER_EXHAUSTED: "no links are left",
-    FINISHED: "no links are left",
-    ENOUGH: "hardly a relevant page is left",
-    NO_PAGE: "no seed brought a page",
-    UNREACHABLE: "the network was gone for too long",
-    NO_JUDGE: "the process that judges pages does not start",
-    SHUTDOWN: "it was stopped",
-}
 NAMED: Final = 10  # hosts that the log names
 
 SCRIPTED: Final = "built_by_scripts"  # the count of pages that hold little without their scripts

@@ -27,16 +27,19 @@ logger = logging.getLogger(__name__)
 def start_web(options: WebOptions, topics: Sequence[str]) -> Any:
     """Start an offline web that a guest offers; a page on any of the topics is relevant.
 
-    Return its process: `proxy` is its address, `seeds` are its seeds, `notes` lines for the user,
-    `labelled` is whether its pages have true labels, and `end` stops it and returns its count of
-    the fetches. Raise ConfigError if the web does not start.
+    Return its process: `proxy` is its address, `seeds` are its seeds, `labelled` is whether its
+    pages have true labels, and `end` stops it and returns its count of the fetches. What the web
+    notes for the user is logged. Raise ConfigError if the web does not start.
     """
     webs = offered("webs")
     if not webs:
         raise ConfigError(
             f"{named('TRES_WEB')} {options.kind!r}: this installation has no such web"
         )
-    return webs[0](options, topics)
+    web = webs[0](options, topics)
+    for note in web.notes:
+        logger.info("The offline web: %s", note)
+    return web
 
 
 def in_words(count: Mapping[str, Any], pages: int) -> str:
@@ -65,8 +68,6 @@ class OfflineWeb:
             return
         self._web = start_web(config.web, config.topics)
         self.proxy, self.seeds = self._web.proxy, self._web.seeds
-        for note in self._web.notes:
-            logger.info("The offline web: %s", note)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

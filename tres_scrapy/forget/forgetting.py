@@ -12,8 +12,7 @@ from pathlib import Path
 
 from tres_scrapy.forget.file import FORGETTERS
 from tres_scrapy.forget.scrub import plan, scrub
-from tres_scrapy.report.crawl_report import write_report
-from tres_scrapy.report.record import Record
+from tres_scrapy.report.crawl_report import report_beside
 from tres_scrapy.report.record_path import REPORT, records_of
 from tres_scrapy.run.database import Access, Database
 from tres_scrapy.run.forgotten import FORGOTTEN, Forgotten
@@ -74,11 +73,8 @@ def stopped(path: Path) -> Iterator[Database]:
 
 def report_again(path: Path, say: Callable[[str], None]) -> None:
     """Write the report of a run again, if it has one."""
-    report = path.with_suffix(REPORT)
-    if report.is_file():
-        with Record(path) as record:
-            write_report(record, report)
-        say(f"{report}: written again")
+    if path.with_suffix(REPORT).is_file():
+        say(f"{report_beside(path)}: written again")
 
 
 def _fetched(database: Database, wanted: Forgotten) -> list[tuple[str, bool]]:

@@ -71,14 +71,13 @@ class LivePage(Resource):
 
     def __init__(
         self,
-        access: PageAccess,
         control: Steering,
         view: View,
         state: Callable[[], dict[str, Any]],
         reactor: Any,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._access = access
+        self._access = PageAccess()
         self._control = control
         self._view = view
         self._state = state

@@ -15,7 +15,7 @@ from tres_scrapy.mcp_server.workplace import Workplace
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.run_file import Fetch
-from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder, read_answers
+from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder
 from tres_scrapy.topic.topic_learner import learn_answers
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.message import TresError
@@ -79,7 +79,7 @@ class Desk:
                 for site, all_pages, good in record.domains(5)
             ]
         with suppress(TresError):  # a trained topic has none before it was asked for them
-            facts["open_questions"] = len(_open(find_folder(self.workplace.job(name))))
+            facts["open_questions"] = len(find_folder(self.workplace.job(name)).open_questions())
         return reply(facts | {"log_data": self.workplace.last_line(name)}, rows, long=False)
 
     def questions(self, name: str, count: int = 5) -> str:
@@ -87,7 +87,7 @@ class Desk:
 
         Read title and text, decide whether each page is of the topic, and call answer.
         """
-        asked = _open(self._topic(name))
+        asked = self._topic(name).open_questions()
         rows = [
             {"url": each["url"], "probability": each["probability"], "why": each["why"]}
             | {"title_data": each["title"], "text_data": each["text"][:LEAD]}
@@ -183,11 +183,6 @@ TOOLS: Final = (
     Desk.stop_crawl,
     Desk.resume_crawl,
 )
-
-
-def _open(folder: TopicFolder) -> list[dict[str, Any]]:
-    known = read_answers(folder.answers)
-    return [each for each in folder.read_questions() if each["url"] not in known]
 
 
 def _row(page: Fetch) -> dict[str, Any]:

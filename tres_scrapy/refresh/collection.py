@@ -16,10 +16,6 @@ from tres_scrapy.url.message import TresError, plainly
 LEAST_WEIGHT = 0.01  # every page of the collection counts a little
 
 
-class CollectionError(TresError):
-    """Raised when a collection or its store cannot be read."""
-
-
 @dataclass(frozen=True, slots=True)
 class KnownPage:
     """A page of the collection: its importance and its copy, if the crawl kept one."""
@@ -31,7 +27,7 @@ class KnownPage:
 
 
 def read_collection(path: Path) -> Iterator[KnownPage]:
-    """Yield each page once; raise CollectionError if the file or one of its lines is wrong.
+    """Yield each page once; raise TresError if the file or one of its lines is wrong.
 
     A line is a JSON object with `url`. `title`, `text`, `fetched_at` and `weight`, or else
     `probability`, are used if present.
@@ -47,9 +43,9 @@ def read_collection(path: Path) -> Iterator[KnownPage]:
                     seen.add(known.url)
                     yield known
     except (OSError, UnicodeDecodeError) as error:
-        raise CollectionError(f"{path} cannot be read: {plainly(error, named=True)}") from None
+        raise TresError(f"{path} cannot be read: {plainly(error, named=True)}") from None
     if not seen:
-        raise CollectionError(f"{path} holds no page: each line must be a JSON object with a url")
+        raise TresError(f"{path} holds no page: each line must be a JSON object with a url")
 
 
 def _known(line: str, place: str) -> KnownPage:
@@ -59,8 +55,7 @@ def _known(line: str, place: str) -> KnownPage:
     except (ValueError, KeyError, TypeError):
         url = None
     if url is None:
-        msg = f"{place}: {line.strip()[:80]!r} must be a JSON object with an http(s) url"
-        raise CollectionError(msg)
+        raise TresError(f"{place}: {line.strip()[:80]!r} must be a JSON object with an http(s) url")
     text = row.get("text")
     copy = copy_of(str(row.get("title") or ""), str(text), loose=True) if text else None
     return KnownPage(url, _weight(row, place), _time(row, place), copy)
@@ -71,7 +66,7 @@ def _weight(row: dict[str, Any], place: str) -> float:
     if value is None:
         return 1.0
     if not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise CollectionError(f"{place}: weight {value!r} must be a number of 0 or more")
+        raise TresError(f"{place}: weight {value!r} must be a number of 0 or more")
     return max(float(value), LEAST_WEIGHT)
 
 
@@ -82,8 +77,7 @@ def _time(row: dict[str, Any], place: str) -> float | None:
     try:
         return datetime.fromisoformat(str(value)).timestamp()
     except ValueError:
-        msg = f"{place}: fetched_at {value!r} must be an ISO 8601 time"
-        raise CollectionError(msg) from None
+        raise TresError(f"{place}: fetched_at {value!r} must be an ISO 8601 time") from None
 
 
 def lines_of(path: Path) -> Iterator[dict[str, Any]]:

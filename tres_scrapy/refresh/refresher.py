@@ -144,10 +144,9 @@ class Refresher:
         self.out.add(place)
         return RefreshRequest(visit, place, row.url, etag, modified)
 
-    def ready_in(self, now: float, busy: Collection[int] = ()) -> float:
+    def ready_in(self, now: float) -> float:
         """Return the seconds until a page may be requested, infinity if there is no such page."""
-        ready = self._ready[~np.isin(self.host_of, list(busy))] if busy else self._ready
-        return max(0.0, float(ready.min()) - now) if len(ready) else float("inf")
+        return max(0.0, float(self._ready.min(initial=np.inf)) - now)
 
     def take_back(self, request: RefreshRequest, now: float) -> None:
         """Forget a request that was not allowed to leave; its page is not tried again soon."""

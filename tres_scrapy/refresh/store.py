@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from tres_scrapy.config.typed import typed
-from tres_scrapy.refresh.collection import CollectionError
 from tres_scrapy.refresh.main_text import Copy
 from tres_scrapy.refresh.visit import VisitItem
 from tres_scrapy.run.database import Access, Schema, SqliteFileError
+from tres_scrapy.url.message import TresError
 
 PAGE: Final = """\
 id, url, weight, first_seen, last_seen, last_change, hash, sketch, loose, etag, modified, visits,
@@ -121,7 +121,7 @@ class Store:
         try:
             self._connection = SCHEMA.open(path, Access.EXCLUSIVE)
         except SqliteFileError as error:
-            raise CollectionError(f"{error}; {typed('store')} names another") from None
+            raise TresError(f"{error}; {typed('store')} names another") from None
 
     def close(self) -> None:
         """Close the file."""

@@ -16,13 +16,13 @@ from tres_scrapy.report.chart import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.learned_chart import PREFIX
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_path import ENDS, REPORT
 from tres_scrapy.report.share import Totals, holder_of, independent, sentence, shares, totals
 from tres_scrapy.run.forgotten import DISTRUSTED, FORGOTTEN
 from tres_scrapy.run.run_file import FINAL, Fetch, Point, reading
 from tres_scrapy.url.message import counted
 
 TEMPLATE: Final = "report/crawl_report.html.jinja"
-SUFFIX: Final = ".html"
 RECENT_PAGES: Final = 60  # pages in the table
 SEARCHED_PAGES: Final = 1_000  # pages in the list to search
 BEST_PAGES: Final = 20  # pages at the top
@@ -33,14 +33,6 @@ KINDS: Final = {
     "explored": "exploration",
     "seed": "seed",
     "other": "policy",
-}
-ENDS: Final = {
-    "page_limit": "It fetched all the pages asked for.",
-    "frontier_exhausted": "It ran out of links.",
-    "found_enough": "It stopped by its rule: hardly a relevant page was left.",
-    "shutdown": "It was stopped by Ctrl-C or a signal.",
-    "no_page": "No seed returned a page.",
-    "unreachable": "It stopped: no host could be reached.",
 }
 BLIND: Final = " The trained topic hardly knew these pages: its keywords counted more than it."
 TAKEN_OUT: Final = {
@@ -64,7 +56,7 @@ def write_report(record: Record, path: Path) -> None:
 
 def report_beside(path: Path) -> Path:
     """Write the report of the record at `path` beside it; return the page."""
-    page = path.with_suffix(SUFFIX)
+    page = path.with_suffix(REPORT)
     with Record(path) as record:
         write_report(record, page)
     return page
@@ -192,7 +184,7 @@ def _ending(meta: dict[str, str], count: dict[str, int]) -> str:
     if "ended" not in meta:
         return "It was still running when this was written, or it was killed."
     reason = meta.get("reason", "")
-    told = ENDS.get(reason, f"It ended: {reason}." if reason else "It ended.")
+    told = f"It ended: {ENDS.get(reason, reason)}." if reason else "It ended."
     left, gone, reserved = (meta.get(name) for name in ("left", "gone", "reserved"))
     told += f" {left}." if left else ""
     told += f" By the yields of its hosts, {reach}." if (reach := meta.get("reach")) else ""

@@ -16,6 +16,16 @@ from tres_scrapy.url.message import plural
 SHARD: Final = "shard-"  # and its number: the JOBDIR of a shard, in the folder of its crawl
 PART: Final = ".part"  # ends the name of a folder that is not complete yet
 REPORT: Final = ".html"
+ENDS: Final = {  # finish reasons, ours and Scrapy's
+    "page_limit": "all pages are fetched",
+    "frontier_exhausted": "no links are left",
+    "finished": "no links are left",
+    "found_enough": "hardly a relevant page is left",
+    "no_page": "no seed brought a page",
+    "unreachable": "the network was gone for too long",
+    "no_judge": "the process that judges pages does not start",
+    "shutdown": "it was stopped",
+}
 SHOWN: Final = 5  # crawls
 FRESH: Final = 60.0  # seconds; a crawl that has written since then is running
 

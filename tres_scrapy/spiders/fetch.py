@@ -84,14 +84,12 @@ def read_urls(path: Path) -> list[str]:
             else:
                 other = other or f"line {number}: {text[:80]!r}"
     if other and (urls or path.suffix == ".urls"):
-        msg = (
+        raise TresError(
             f"{path}, {other} must be an http(s) URL or a comment after #, as in every list; if "
             "the file is a text, put it into a folder or save it as .html"
         )
-        raise TresError(msg)
     if not urls and path.suffix == ".urls":
-        msg = f"{path} must hold at least one http(s) URL"
-        raise TresError(msg)
+        raise TresError(f"{path} must hold at least one http(s) URL")
     return list(urls)
 
 

@@ -128,8 +128,7 @@ class BiLstm:
                 raise ValueError(msg)
         for name, tensor in tensors.items():
             if tensor.dtype != np.float32:
-                msg = f"{name} is {tensor.dtype}, must be float32"
-                raise ValueError(msg)
+                raise ValueError(f"{name} is {tensor.dtype}, must be float32")
             check_numbers(name, tensor)
         with torch.device("meta"):  # takes no memory before the tensors are checked
             network = Network(

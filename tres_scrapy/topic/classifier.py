@@ -146,11 +146,10 @@ class BagOfWords:
         letters, weights = tensors["words"], tensors["weights"]
         count = sizes["words"]
         if weights.shape != (2, count) or weights.dtype != np.float32 or letters.dtype != np.uint8:
-            msg = (
+            raise ValueError(
                 f"weights {weights.shape!r} of {weights.dtype} and letters of {letters.dtype} must "
                 f"be [2, {count}] of float32 and uint8"
             )
-            raise ValueError(msg)
         words = letters.tobytes().decode().split("\n", count)
         if not len(words) == len(set(words)) == count:
             msg = f"{len(words)} words, {len(set(words))} different, must be {count} different ones"
@@ -224,17 +223,15 @@ class WordVectors:
             msg = f"matrix has shape {matrix.shape!r}, must be [{len(words)}, d]: a row per word"
             raise ValueError(msg)
         if len(words) > MOST_WORDS or not 0 < matrix.shape[1] <= MOST_DIMENSIONS:
-            msg = (
+            raise ValueError(
                 f"matrix has shape {matrix.shape!r}, must be [{MOST_WORDS}, {MOST_DIMENSIONS}] "
                 "or smaller and not empty: keep the most frequent words"
             )
-            raise ValueError(msg)
         self.words = words
         self.matrix = matrix  # [V, d]
         self._ids = {word: row for row, word in enumerate(words)}
         if len(self._ids) < len(words):
-            msg = f"{len(words)} words, {len(self._ids)} different: no word may repeat"
-            raise ValueError(msg)
+            raise ValueError(f"{len(words)} words, {len(self._ids)} different: no word may repeat")
 
     def __len__(self) -> int:
         return len(self.words)
@@ -275,11 +272,10 @@ class WordVectors:
             vocabulary = words.tobytes().decode().split("\n", len(rows))
             return cls(vocabulary, rows * scale[:, None])
         except Exception as error:  # a damaged archive may raise any error
-            msg = (
+            raise TresError(
                 f"{path.name!r} is not a word vector file: {reason(error)}; make one with "
                 "`tres vectors`"
-            )
-            raise TresError(msg) from error
+            ) from error
 
 
 class Background:

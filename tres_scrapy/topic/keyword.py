@@ -46,8 +46,7 @@ class KeywordSet:
         try:
             return cls.parse(path.read_text(encoding="utf-8-sig").splitlines())
         except ValueError as error:  # a UnicodeDecodeError is one
-            msg = f"keywords file {path.name!r}: {error}"
-            raise KeywordError(msg) from error
+            raise KeywordError(f"keywords file {path.name!r}: {error}") from error
 
     @classmethod
     def parse(cls, lines: Iterable[str]) -> Self:
@@ -60,12 +59,10 @@ class KeywordSet:
         parts = (line.split(",") for line in stripped if not line.startswith("#"))
         entries = [entry for part in parts for each in part if (entry := each.strip())]
         if not entries:
-            msg = "no keywords: write one word or phrase per line"
-            raise KeywordError(msg)
+            raise KeywordError("no keywords: write one word or phrase per line")
         for entry in entries:
             if not LETTERS.search(entry):
-                msg = f"keyword {entry!r} must hold letters: fix or remove the line"
-                raise KeywordError(msg)
+                raise KeywordError(f"keyword {entry!r} must hold letters: fix or remove the line")
         words = [entry for entry in entries if tokenise(entry) == [entry]]
         return cls(words, [entry for entry in entries if entry not in words])
 

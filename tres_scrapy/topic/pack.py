@@ -182,10 +182,9 @@ class Pack:
                 pack._anchors[""] = False, float(pack.calibration.probabilities(blank)[0])
             return pack
         except Exception as error:  # unknown files may raise any error
-            msg = (
+            raise TresError(
                 f"topic pack {directory.name!r}: {reason(error)}; train it again with `tres train`"
-            )
-            raise TresError(msg) from error
+            ) from error
 
     def probabilities(self, texts: Sequence[Text]) -> NDArray[np.float64]:
         """Return P(relevant) of each text, [n]."""

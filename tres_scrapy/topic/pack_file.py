@@ -53,8 +53,7 @@ def read_classifier(directory: Path, facts: Mapping[str, Any]) -> Classifier:
 
     if sizes["kind"] not in bilstm.KINDS:
         kinds = (*bilstm.KINDS, *LINEAR_KINDS, FIELDS)
-        msg = f"classifier kind {sizes['kind']!r} is unknown, must be one of {kinds}"
-        raise ValueError(msg)
+        raise ValueError(f"classifier kind {sizes['kind']!r} is unknown, must be one of {kinds}")
     models = directory.resolve().parent
     vectors = WordVectors.load(_verified(directory, facts["vectors"], within=models))
     return bilstm.BiLstm.of(sizes, tensors, vectors)
@@ -91,20 +90,17 @@ def _find_file(directory: Path, name: str, *, within: Path, most: int) -> Path:
     """Return the path of an ordinary file inside `within`, of `most` bytes or less."""
     path = (directory / name).resolve()
     if not path.is_relative_to(within.resolve()):
-        msg = f"file {name!r} lies outside the directory {within.name!r}"
-        raise ValueError(msg)
+        raise ValueError(f"file {name!r} lies outside the directory {within.name!r}")
     found = path.stat()
     if not stat.S_ISREG(found.st_mode) or found.st_size > most:
-        msg = f"file {name!r} must be an ordinary file of {most:,} bytes or less"
-        raise ValueError(msg)
+        raise ValueError(f"file {name!r} must be an ordinary file of {most:,} bytes or less")
     return path
 
 
 def strings(name: str, values: object) -> list[str]:
     """Return a list of strings; raise TypeError for anything else."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        msg = f"{name} {values!r} must be a list of strings"
-        raise TypeError(msg)
+        raise TypeError(f"{name} {values!r} must be a list of strings")
     return values
 
 
@@ -131,8 +127,7 @@ def number(name: str, value: float) -> float:
 def share(name: str, value: float) -> float:
     """Return a number between 0 and 1; raise ValueError for any other."""
     if not 0 < value < 1:
-        msg = f"{name} {value!r} must lie between 0 and 1"
-        raise ValueError(msg)
+        raise ValueError(f"{name} {value!r} must lie between 0 and 1")
     return value
 
 

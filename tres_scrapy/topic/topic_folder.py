@@ -152,6 +152,11 @@ class TopicFolder:
             raise TresError("no questions yet: the crawl has not fetched a page") from None
         return [json.loads(line) for line in lines]
 
+    def open_questions(self) -> list[dict[str, Any]]:
+        """Return the questions without an answer; raise TresError without questions."""
+        known = read_answers(self.answers)
+        return [each for each in self.read_questions() if each["url"] not in known]
+
     def read_answered(self) -> list[dict[str, Any]]:
         """Return the pages that a program was asked about, with its answers and reasons."""
         drop_torn_line(self.answered)

@@ -204,8 +204,7 @@ def _read(
         raise TresError(msg)
     for selection in chosen:
         if not found[selection]:
-            msg = f"{selection} selects no documents: {inventory.hint(selection)}"
-            raise TresError(msg)
+            raise TresError(f"{selection} selects no documents: {inventory.hint(selection)}")
 
 
 def _document(record: Record, file: str, number: int, *, relevant: bool) -> Document:
@@ -242,11 +241,10 @@ class Selection:
         name, _, condition = text.rpartition(":")
         field, equals, values = condition.partition("=")
         if not equals or not Path(name).exists():
-            msg = (
+            raise TresError(
                 f"documents {text!r} must be a file or folder, "
                 "or FILE:FIELD=VALUE[,VALUE...] of a file"
             )
-            raise TresError(msg)
         return cls(Path(name), field, frozenset(values.split(",")))
 
     def __contains__(self, record: Record) -> bool:

@@ -210,9 +210,8 @@ def check_place(vectors: Path, directory: Path) -> Path:
     """Return the vectors' path; raise TresError if it is not beside the pack's directory."""
     models = directory.resolve().parent
     if not vectors.resolve().is_relative_to(models):
-        msg = (
+        raise TresError(
             f"vectors {str(vectors)!r} must lie in {directory.parent}/ or a folder there: "
             "copy them, or choose another --output"
         )
-        raise TresError(msg)
     return vectors

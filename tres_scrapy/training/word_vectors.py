@@ -59,11 +59,10 @@ def train_vectors(
     )
     model.build_vocab(sentences)
     if len(model.wv) < 2:
-        msg = (
+        raise TresError(
             f"the texts hold {model.corpus_total_words} words and {len(model.wv)} of them "
             f"{MIN_COUNT} times or more, must be two or more: add texts"
         )
-        raise TresError(msg)
     model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
     return WordVectors(list(model.wv.index_to_key), model.wv.vectors)
 
@@ -163,12 +162,10 @@ def _text_rows(file: IO[bytes], dimension: int) -> Iterator[tuple[str, list[byte
     lines = iter(lambda: file.readline(LONGEST_LINE), b"")
     for number, line in enumerate(lines, start=1):
         if len(line) == LONGEST_LINE:
-            msg = f"line {number} has {LONGEST_LINE:,} bytes or more"
-            raise TresError(msg)
+            raise TresError(f"line {number} has {LONGEST_LINE:,} bytes or more")
         word, *row = line.rstrip().rsplit(b" ", dimension)  # some GloVe words contain spaces
         if not row or len(row) != dimension:
-            msg = f"line {number} has {len(row)} numbers, not {dimension}"
-            raise TresError(msg)
+            raise TresError(f"line {number} has {len(row)} numbers, not {dimension}")
         yield word.decode("utf-8", "replace"), row
 
 
@@ -181,6 +178,5 @@ def _binary_rows(file: IO[bytes], dimension: int) -> Iterator[tuple[str, Any]]:
 def _binary_word(file: IO[bytes]) -> bytes:
     letters = list(islice(iter(lambda: file.read(1).strip(b" "), b""), LONGEST_WORD))
     if len(letters) == LONGEST_WORD:
-        msg = f"a word has {LONGEST_WORD:,} bytes or more"
-        raise TresError(msg)
+        raise TresError(f"a word has {LONGEST_WORD:,} bytes or more")
     return b"".join(letters).lstrip(b"\n")

@@ -123,7 +123,7 @@ def test_last_answer_of_a_url_counts(path):
     web = of(*map(exchange_records, (first, last)), path=path)
     assert web.answer("http://a.test/").body == SOUP
     assert web.labels(["http://a.test/"]) == [False]
-    assert web.recording.targets == {}
+    assert web.targets == {}
 
 
 @pytest.mark.parametrize(
@@ -234,8 +234,8 @@ def test_foreign_protocol_is_skipped(path, head):
         record("http://b.test/")
     ))  # fmt: skip
     web = RecordedWeb(path)
-    assert list(web.recording.slots) == ["http://b.test/"]
-    assert web.recording.skipped == {"no HTTP response": 1}
+    assert list(web.slots) == ["http://b.test/"]
+    assert web.skipped == {"no HTTP response": 1}
 
 
 def test_changed_file_is_an_error(web, path):

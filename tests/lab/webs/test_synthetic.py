@@ -16,7 +16,7 @@ from tres_scrapy.lab.webs.noise import Shuffle, mix, unit
 from tres_scrapy.lab.webs.prose import EMPTY
 from tres_scrapy.lab.webs.site import HUB, KINDS, MIXED, OFF, PURE, SITE_BITS, SITES
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
-from tres_scrapy.lab.webs.synthetic_page import COPY, FILE, REDIRECT
+from tres_scrapy.lab.webs.synthetic_page import COPY, FILE, REDIRECT, Traits
 from tres_scrapy.lab.webs.vocabulary import tables
 
 WEB = SyntheticWeb("food", seed=1)
@@ -28,8 +28,12 @@ def links(url: str) -> list[str]:
     return [urljoin(url, node.attributes["href"] or "") for node in tree.css("a")]
 
 
+def traits_of(site: int, number: int) -> Traits:
+    return WEB.pages.traits(np.array([site]), np.array([number]))
+
+
 def url_of(site: int, number: int) -> str:
-    return WEB.addresses.urls(WEB.pages.one(site, number))[0]
+    return WEB.addresses.urls(traits_of(site, number))[0]
 
 
 def some_pages(kind: int, count: int = 400) -> list[str]:
@@ -232,7 +236,7 @@ def test_relevance_follows_the_kind_of_site() -> None:
 
 def test_hub_links_to_relevant_sites() -> None:
     topical = np.flatnonzero((WEB.sites.kind == HUB) & (WEB.sites.main == WEB.sites.topic))
-    targets = WEB.documents.links.targets(WEB.pages.one(int(topical[0]), 5))
+    targets = WEB.documents.links.targets(traits_of(int(topical[0]), 5))
     traits = WEB.pages.traits(targets.site, targets.number)
     assert traits.relevant.mean() > 0.4
     assert len(set(targets.site[traits.relevant].tolist())) > 10
@@ -243,7 +247,7 @@ def test_relevance_is_local() -> None:
     """P 2.1 assumes topical locality: a page's reward predicts the rewards of its outlinks."""
     shares: dict[bool, list[float]] = {True: [], False: []}
     for site in range(1500):
-        page = WEB.pages.one(site, int(WEB.pages.first(np.array([site]))[0]))
+        page = traits_of(site, int(WEB.pages.first(np.array([site]))[0]))
         targets = WEB.documents.links.targets(page)
         share = WEB.pages.traits(targets.site, targets.number).relevant.mean()
         shares[bool(page.relevant[0])].append(float(share))
@@ -272,7 +276,7 @@ def test_new_links_leave_the_site(walk: list[str]) -> None:
 def test_tempting_and_faint_pages_exist() -> None:
     shares: dict[bool, list[float]] = {True: [], False: []}
     for site in np.flatnonzero(WEB.sites.kind == PURE)[:2000].tolist():
-        page = WEB.pages.one(site, int(WEB.sites.sections[site]) + 1)
+        page = traits_of(site, int(WEB.sites.sections[site]) + 1)
         mixture = WEB.documents.prose.mixture(page)
         label = bool(page.relevant[0])
         shares[label].append(mixture.share if label else mixture.other_share)
@@ -316,7 +320,7 @@ def test_copy_keeps_text_and_label() -> None:
     traits = WEB.pages.traits(sites, np.full(len(sites), 50))
     copy = int(np.flatnonzero(traits.fate == COPY)[0])
     site, number, source = int(traits.site[copy]), 50, int(traits.source[copy])
-    pages = [WEB.pages.one(site, n) for n in (number, source)]
+    pages = [traits_of(site, n) for n in (number, source)]
     texts = [WEB.documents.prose.sentences(page, 90) for page in pages]
     assert source != number
     assert texts[0] == texts[1]

@@ -57,10 +57,6 @@ class Prose:
         """Return the title that each page shows: a few words of its full title."""
         return [self._line(self._heading(row)) for row in pages.title.tolist()]
 
-    def titles(self, pages: Traits) -> list[str]:
-        """Return the full title of each page, by which a search engine finds it."""
-        return [self._line(row) for row in pages.title.tolist()]
-
     def _heading(self, row: Sequence[int]) -> Sequence[int]:
         """Return words of a topic, or any words if none is of a topic."""
         own = [number for number in row if self.vocabulary.is_topical(number)]

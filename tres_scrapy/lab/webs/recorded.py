@@ -19,77 +19,7 @@ from tres_scrapy.lab.webs.web import TEXT, Answer
 from tres_scrapy.url.message import TresError, counted, plainly, plural
 
 HOPS: Final = 10  # most redirects followed to find a label
-_SHOWN: Final = 60  # letters shown of a topic, which a file may choose
-
-
-class RecordedWeb:
-    """The responses in a WARC file or a folder of WARC files; any other URL is 404.
-
-    A page is relevant if the crawl that recorded it, or the file of labels, says so.
-    """
-
-    https = True
-
-    def __init__(self, data: Path, labels: Path | None = None) -> None:
-        self.recording = Recording(data, labels)
-        self.name = f"recorded-{data.name}"
-        self._pages = [url for url, _ in self.recording.pages()]
-        first = next((url for url in self.recording.slots if "/robots.txt" not in url), "")
-        self.seeds: tuple[str, ...] = self.recording.seeds or (first,)
-
-    @property
-    def urls(self) -> Sequence[str]:
-        """The recorded URLs."""
-        return list(self.recording.slots)
-
-    @property
-    def labelled(self) -> bool:
-        """Whether any page has a label."""
-        return bool(self.recording.labelled)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Lines for the user about the recording, shown before the crawl."""
-        recording, hosts = self.recording, {urlsplit(url).netloc for url in self._pages}
-        notes = [
-            f"{len(recording.slots)} recorded {plural(len(recording.slots), 'URL')}, "
-            f"{counted(len(self._pages), 'page')} of {len(hosts)} "
-            f"{plural(len(hosts), 'host')}"
-            f"{recording.faults()}"
-        ]
-        if recording.topic:
-            notes.append(f"Recorded by a crawl on {recording.topic[:_SHOWN]!r}")
-        if not recording.labelled:
-            notes.append("No page has a label, so no page counts as relevant: give labels")
-        return tuple(notes)
-
-    def answer(self, url: str) -> Answer:
-        """Return the recorded answer, or 404 of kind `unrecorded` if the URL was not recorded."""
-        slot = self.recording.find(url)
-        if slot is None:
-            return Answer(404, b"this was not recorded\n", TEXT, "unrecorded", False, "recorded")
-        try:
-            status, headers, body = self.recording.read(slot)
-        except BROKEN as error:
-            return Answer(502, f"{plainly(error)}\n".encode(), TEXT, "error", False, "recorded")
-        if status < 200:
-            return Answer(502, b"only a part of an answer was recorded\n", TEXT, "error")
-        kind, relevant = KINDS[self.recording.kind(slot)], self.recording.relevant(slot)
-        return Answer(status, body, headers, kind, relevant, "recorded")
-
-    def labels(self, urls: Sequence[str]) -> list[bool]:
-        """Return whether each URL, after redirects, is a relevant page."""
-        return [self._label(url) for url in urls]
-
-    def _label(self, url: str) -> bool:
-        for _ in range(HOPS + 1):
-            slot = self.recording.find(url)
-            if slot is None or slot not in self.recording.targets:
-                return slot is not None and self.recording.relevant(slot)
-            url = self.recording.targets[slot]
-        return False
-
-
+SHOWN: Final = 60  # letters shown of a topic, which a file may choose
 LARGEST: Final = 8 * 1024 * 1024  # bytes of a body, compressed and decompressed, as in the crawl
 ENDINGS: Final = (".warc", ".warc.gz")
 KINDS: Final = ("page", "redirect", "soft404", "missing", "error", "robots", "other")
@@ -103,38 +33,81 @@ BROKEN: Final = (OSError, EOFError, ValueError, KeyError)
 Headers = tuple[tuple[str, str], ...]
 
 
-class Recording:
-    """The responses in WARC files by URL; the last response to a URL counts.
+class RecordedWeb:
+    """The responses in WARC files by URL; the last response to a URL counts, any other URL is 404.
 
     `data` is a file, or a folder whose files are read in the order of their names. Raise OSError
-    or ValueError if they cannot be read or have no response.
+    or ValueError if they cannot be read or have no response. A page is relevant if the crawl that
+    recorded it, or the file of labels, says so.
     """
 
+    https = True
+
     def __init__(self, data: Path, labels: Path | None = None) -> None:
+        self.name = f"recorded-{data.name}"
         self.files = _files(data)
         self.skipped: Counter[str] = Counter()  # by reason
-        self.labelled = 0
         self.seeds: tuple[str, ...] = ()
         self.topic = ""  # of the crawl that recorded it, if the file names it
         self.slots: dict[str, int] = {}  # by URL as `key` returns it
         self.targets: dict[int, str] = {}  # of redirects, by slot
+        self._labels_read = 0
         self._file, self._offset = array("H"), array("q")
         self._kind, self._relevant = array("B"), array("B")
         for number, path in enumerate(self.files):
             for found in scan(path):
                 self._note(number, found)
         if not self.slots:
-            raise TresError(f"{data} has no response that can be served{self.faults()}")
+            raise TresError(f"{data} has no response that can be served{self._faults()}")
         if labels is not None:
-            self._label(labels)
+            self._read_labels(labels)
+        if not self.seeds:
+            self.seeds = (next((url for url in self.slots if "/robots.txt" not in url), ""),)
 
-    def find(self, url: str) -> int | None:
-        """Return the slot of a URL, None if nothing was recorded."""
-        return self.slots.get(key(url))
+    @property
+    def urls(self) -> Sequence[str]:
+        """The recorded URLs."""
+        return list(self.slots)
 
-    def kind(self, slot: int) -> int:
-        """Return the kind of the recorded answer: its index in KINDS."""
-        return self._kind[slot]
+    @property
+    def labelled(self) -> bool:
+        """Whether any page has a label."""
+        return bool(self._labels_read)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines for the user about the recording, shown before the crawl."""
+        pages = [url for url, _ in self.pages()]
+        hosts = {urlsplit(url).netloc for url in pages}
+        notes = [
+            f"{len(self.slots)} recorded {plural(len(self.slots), 'URL')}, "
+            f"{counted(len(pages), 'page')} of {len(hosts)} "
+            f"{plural(len(hosts), 'host')}"
+            f"{self._faults()}"
+        ]
+        if self.topic:
+            notes.append(f"Recorded by a crawl on {self.topic[:SHOWN]!r}")
+        if not self.labelled:
+            notes.append("No page has a label, so no page counts as relevant: give labels")
+        return tuple(notes)
+
+    def answer(self, url: str) -> Answer:
+        """Return the recorded answer, or 404 of kind `unrecorded` if the URL was not recorded."""
+        slot = self.slots.get(key(url))
+        if slot is None:
+            return Answer(404, b"this was not recorded\n", TEXT, "unrecorded", False, "recorded")
+        try:
+            status, headers, body = self.read(slot)
+        except BROKEN as error:
+            return Answer(502, f"{plainly(error)}\n".encode(), TEXT, "error", False, "recorded")
+        if status < 200:
+            return Answer(502, b"only a part of an answer was recorded\n", TEXT, "error")
+        kind, relevant = KINDS[self._kind[slot]], self.relevant(slot)
+        return Answer(status, body, headers, kind, relevant, "recorded")
+
+    def labels(self, urls: Sequence[str]) -> list[bool]:
+        """Return whether each URL, after redirects, is a relevant page."""
+        return [self._label(url) for url in urls]
 
     def relevant(self, slot: int) -> bool:
         """Return whether a page was judged or labelled relevant."""
@@ -151,10 +124,18 @@ class Recording:
         """Return URL and slot of every page, in the order of their first recording."""
         return ((url, slot) for url, slot in self.slots.items() if self._kind[slot] == PAGE)
 
-    def faults(self) -> str:
+    def _faults(self) -> str:
         """Return how many records were skipped and why, as the end of a sentence."""
         kinds = ", ".join(f"{reason} ({count})" for reason, count in self.skipped.most_common())
         return f"; skipped: {kinds}" if kinds else ""
+
+    def _label(self, url: str) -> bool:
+        for _ in range(HOPS + 1):
+            slot = self.slots.get(key(url))
+            if slot is None or slot not in self.targets:
+                return slot is not None and self.relevant(slot)
+            url = self.targets[slot]
+        return False
 
     def _note(self, number: int, found: StoredRecord | Skip) -> None:
         if isinstance(found, Skip):
@@ -208,9 +189,9 @@ class Recording:
 
     def _judge(self, slot: int, relevant: bool) -> None:
         self._relevant[slot] = relevant
-        self.labelled += 1
+        self._labels_read += 1
 
-    def _label(self, path: Path) -> None:
+    def _read_labels(self, path: Path) -> None:
         """Read labels from lines: the URL of a relevant page, or JSON with url and relevant."""
         with path.open(encoding="utf-8", errors="replace") as lines:
             for number, line in enumerate(lines, 1):
@@ -221,7 +202,7 @@ class Recording:
                 except (KeyError, ValueError, AttributeError):
                     raise TresError(f"{path} line {number}: no label in {line[:80]!r}") from None
                 for url in filter(None, urls):
-                    if (slot := self.find(url)) is not None:
+                    if (slot := self.slots.get(key(url))) is not None:
                         self._judge(slot, relevant)
 
 

@@ -34,6 +34,11 @@ FILES = {
     "pdf": ("application/pdf", b"%PDF-1.4\n%%EOF\n"),
     "jpg": ("image/jpeg", b"\xff\xd8\xff\xd9"),
 }
+ABROAD = 0.3  # share of redirects that lead to another site
+HOPS = 10  # most redirects followed to find a label: some form a loop
+DETOUR = re.compile(r"/go/(\d)/(.*)")
+COPIES = re.compile(r"[?&](?:ref=home|print=1)$")
+SESSIONS = re.compile(r"[?&]sid=([0-9a-f]{1,16})$")
 
 
 class SyntheticWeb:
@@ -57,12 +62,11 @@ class SyntheticWeb:
         self.addresses = Addresses(self.pages)
         links, prose = LinkChooser(self.pages, len(vocabulary.topics)), Prose(self.pages)
         self.documents = Documents(self.pages, self.addresses, links, prose)
-        self.routes = Routes(self.addresses, self.documents)
         self.seeds: tuple[str, ...] = (self._start(),)
 
     def answer(self, url: str) -> Answer:
         """Return the answer to a URL."""
-        site, target = self.routes.split(url)
+        site, target = self._split(url)
         if site is None:
             return unknown_host(urlsplit(url).netloc)
         found = self._answer(site, target)
@@ -74,7 +78,13 @@ class SyntheticWeb:
 
     def labels(self, urls: Sequence[str]) -> list[bool]:
         """Return whether each URL, after redirects, is a relevant page."""
-        return self.routes.labels(urls)
+        waiting, relevant = dict(enumerate(urls)), set[int]()
+        for _ in range(HOPS + 1):
+            if not waiting:
+                break
+            found, waiting = self._fetch(waiting)
+            relevant |= found
+        return [row in relevant for row in range(len(urls))]
 
     def _answer(self, site: int, target: str) -> Answer:
         if target == "/robots.txt":
@@ -84,7 +94,7 @@ class SyntheticWeb:
         if (match := MONTHS.fullmatch(target)) and self.documents.trap(site) == CALENDAR:
             html = self.documents.calendar(site, int(match[1]), int(match[2]))
             return self._html(site, html, "trap", False)
-        plain, session = self.routes.plain(site, target)
+        plain, session = self._plain(site, target)
         found, page = self.addresses.find([(site, plain)])
         return self._page(page, session) if len(found) else self._missing(site)
 
@@ -97,7 +107,7 @@ class SyntheticWeb:
                 site, html, "trap" if session else "page", bool(self.pages.wanted(page)[0])
             )
         if fate == REDIRECT:
-            return _moved(self.routes.redirect(site, number))
+            return _moved(self._redirect(site, number))
         if fate == FILE:
             return self._file(page)
         return self._missing(site) if fate == MISSING else self._error(site, number)
@@ -137,48 +147,20 @@ class SyntheticWeb:
         wait = SHORTEST_WAIT + (LONGEST_WAIT - SHORTEST_WAIT) * float(share[1])
         return round(wait, 2) if share[0] < SLOW_SHARE else 0.0
 
-    def _start(self) -> str:
-        """Return a relevant home page of a pure site of medium size."""
-        fit = (self.sites.kind == PURE) & (self.sites.size > 40) & (self.sites.size < 400)
-        sites = np.flatnonzero(fit & (np.arange(SITES) > 0))
-        homes = self.pages.traits(sites, np.zeros(len(sites), np.int64))
-        relevant = sites[homes.relevant]
-        site = int(relevant[below(mix(self.key, 63), len(relevant))[0]])
-        return f"http://{self.addresses.host(site)}/"
-
-
-def _moved(url: str) -> Answer:
-    return Answer(302, b"", (("Location", url), *TEXT), "redirect")
-
-
-ABROAD = 0.3  # share of redirects that lead to another site
-HOPS = 10  # most redirects followed to find a label: some form a loop
-DETOUR = re.compile(r"/go/(\d)/(.*)")
-COPIES = re.compile(r"[?&](?:ref=home|print=1)$")
-SESSIONS = re.compile(r"[?&]sid=([0-9a-f]{1,16})$")
-
-
-class Routes:
-    """Follows URLs to their pages and reads the labels of the pages."""
-
-    def __init__(self, addresses: Addresses, documents: Documents) -> None:
-        self.addresses, self.documents = addresses, documents
-        self.pages, self.sites, self.key = addresses.pages, addresses.sites, addresses.pages.key
-
-    def split(self, url: str) -> tuple[int | None, str]:
+    def _split(self, url: str) -> tuple[int | None, str]:
         """Return the site of a URL, None for an unknown host, and its path and query."""
         parts = urlsplit(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         return self.addresses.site(parts.hostname or ""), target
 
-    def plain(self, site: int, target: str) -> tuple[str, str]:
+    def _plain(self, site: int, target: str) -> tuple[str, str]:
         """Return the target without alias and session, and the session ("" if it has none)."""
         session = SESSIONS.search(target)
         if session and self.documents.trap(site) == SESSION:
             return SESSIONS.sub("", target), session[1]
         return COPIES.sub("", target), ""
 
-    def redirect(self, site: int, number: int) -> str:
+    def _redirect(self, site: int, number: int) -> str:
         """Return the target of a redirect: on its site, or on another site of the same topic."""
         noise = mix(self.key, 60, site, number, np.arange(3))
         where = np.array([site])
@@ -188,16 +170,6 @@ class Routes:
         section = self.sites.main_section(where, below(noise[1:2], 1 << 20))
         page = self.pages.in_section(where, section, below(noise[2:], 1 << 30))
         return self.addresses.urls(self.pages.traits(where, page))[0]
-
-    def labels(self, urls: Sequence[str]) -> list[bool]:
-        """Return whether each URL, after redirects, is a relevant page."""
-        waiting, relevant = dict(enumerate(urls)), set[int]()
-        for _ in range(HOPS + 1):
-            if not waiting:
-                break
-            found, waiting = self._fetch(waiting)
-            relevant |= found
-        return [row in relevant for row in range(len(urls))]
 
     def _fetch(self, urls: Mapping[int, str]) -> tuple[set[int], dict[int, str]]:
         """Return which URLs are relevant pages, and the targets of those that are redirects."""
@@ -210,14 +182,27 @@ class Routes:
         moved = pages.fate == REDIRECT
         columns = (rows[moved], pages.site[moved], pages.number[moved])
         origins = zip(*(column.tolist() for column in columns), strict=True)
-        return set(relevant.tolist()), {row: self.redirect(*origin) for row, *origin in origins}
+        return set(relevant.tolist()), {row: self._redirect(*origin) for row, *origin in origins}
 
     def _place(self, url: str) -> tuple[int, str, bool] | None:
         """Return a URL's site, plain path and query after a detour, and if it has a session."""
-        site, target = self.split(url)
+        site, target = self._split(url)
         if site is None:
             return None
         while detour := DETOUR.fullmatch(target):
             target = f"/{detour[2]}"
-        target, session = self.plain(site, target)
+        target, session = self._plain(site, target)
         return site, target, bool(session)
+
+    def _start(self) -> str:
+        """Return a relevant home page of a pure site of medium size."""
+        fit = (self.sites.kind == PURE) & (self.sites.size > 40) & (self.sites.size < 400)
+        sites = np.flatnonzero(fit & (np.arange(SITES) > 0))
+        homes = self.pages.traits(sites, np.zeros(len(sites), np.int64))
+        relevant = sites[homes.relevant]
+        site = int(relevant[below(mix(self.key, 63), len(relevant))[0]])
+        return f"http://{self.addresses.host(site)}/"
+
+
+def _moved(url: str) -> Answer:
+    return Answer(302, b"", (("Location", url), *TEXT), "redirect")

@@ -94,10 +94,6 @@ class SyntheticPages:
         title = self._title(site, source, topic)
         return Traits(site, number, fate, source, relevant, topic, title)
 
-    def one(self, site: int, number: int) -> Traits:
-        """Return the traits of one page."""
-        return self.traits(np.array([site]), np.array([number]))
-
     def wanted(self, pages: Traits) -> NDArray[np.bool_]:
         """Return the true label of each page: whether it is on a wanted topic."""
         is_other = np.isin(pages.topic, self._others)  # static pages are on no topic
