@@ -107,7 +107,7 @@ class Reasons:
         choice = decision.choice
         if choice is None or decision.leaf is None:
             return sentence(kind, decision.q_value)
-        rules = getattr(self._crawl.policy, "rules", ())
+        rules = self._crawl.policy.rules
         self._book.extend(rules[len(self._book.rules) :])
         rule = self._book.words(decision.leaf, choice.splits)
         names = self._crawl.store.names
