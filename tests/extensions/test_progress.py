@@ -38,7 +38,7 @@ def opened(monkeypatch, *, paused=False, offline=False, opens_at=None, seed=REAL
     """Open a crawl that reports once, and return its progress."""
     monkeypatch.setattr(module, "create_looping_call", Loop)
     crawl = SimpleNamespace(limit=9, leased=0, waits=False, figures=lambda: FIGURES)
-    crawl.outlook = SimpleNamespace(left=None)
+    crawl.outlook = SimpleNamespace(at_end=lambda: None)
     health, sites = SimpleNamespace(in_doubt=offline), SimpleNamespace(opens_at=opens_at)
     session = SimpleNamespace(crawl=crawl, health=health, sites=sites, listeners=[])
     crawler = SimpleNamespace(
