@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.report.chart import plotly_script
 from tres_scrapy.report.crawl_report import render
+from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import crawls_here
 from tres_scrapy.report.share import Totals, independent, shares, totals
@@ -75,6 +76,14 @@ def test_parts_add_up_to_the_output(moved):
         values = DOORS, 0, json.dumps(doors)
         file.execute("INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)", values)
     assert independent(read) == len(output)
+
+
+def test_explanation_says_where_the_last_model_moved_a_page(moved):
+    read, out, late, output = moved
+    said = {page.row: str(FetchExplanation(read, page.url)) for page in (out, late, output[-1])}
+    assert "; not in the output now\n" in said[out.row]
+    assert "; in the output now\n" in said[late.row]
+    assert "in the output now" not in said[output[-1].row]
 
 
 def test_list_of_crawls_counts_the_output(moved, monkeypatch):

@@ -7,7 +7,7 @@ crawl that has answers keeps its pages in the folder itself.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -50,10 +50,11 @@ def topic_to_answer(record: Record, wanted: Collection[str] = ()) -> TopicFolder
             return folder
         known = folder.read_state().get("answers", {})  # of a file that `answers` names too
         answered = {*wanted, *known, *read_answers(folder.answers)}
-        pages = _pages(record, answered)
+        fetches = list(record.pages(0.0))
+        pages = _pages(record, fetches, answered)
         if not pages:
             raise TresError(f"{record.path}: no page with a text to ask about yet")
-        fetched = {url for page in record.pages(0.0) for url in (page.url, page.final_url)}
+        fetched = {url for page in fetches for url in (page.url, page.final_url)}
         earlier = [page for *_, page in folder.read_pages() if page.url not in fetched]
         kept = enumerate([*earlier, *pages], 1)
         folder.keep_pages((number, str(number), page) for number, page in kept)
@@ -74,15 +75,15 @@ def _places(topic: str, models: Path | None) -> list[Path]:
     return [known[name] for name in names]
 
 
-def _pages(record: Record, wanted: Collection[str]) -> list[PageWords]:
-    """Return MAX_PAGES pages of a run, the wanted ones and others drawn by their URL."""
+def _pages(record: Record, fetches: Sequence[Fetch], wanted: Collection[str]) -> list[PageWords]:
+    """Return MAX_PAGES of the fetches of a run, the wanted ones and others drawn by their URL."""
 
     def order(page: Fetch) -> tuple[bool, bytes]:
         drawn = not {page.url, page.final_url or page.url}.intersection(wanted)
         return drawn, blake2b(page.url.encode(), digest_size=8).digest()
 
     found: dict[int, PageWords] = {}
-    for page in sorted(record.pages(0.0), key=order):
+    for page in sorted(fetches, key=order):
         kept = words_of(page, record.text(page), record.trained(page))
         if sum(kept.words.values()) >= LEAST_WORDS and not record.remark(page):
             found[page.row] = kept

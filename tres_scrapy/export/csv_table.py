@@ -186,14 +186,15 @@ class CsvPipeline(LineFile):
 
     def _begin(self) -> None:
         """Write the head of a table, and the rows of pages that the output had before it."""
-        self.append(csv_line(self._columns))
+        assert self._file is not None
+        self._file.write(csv_line(self._columns))
         if not self._output.is_file():
             return
         with self._output.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 row = _row_of_line(line)
                 if row is not None and row["url"] not in self._urls:
-                    self.append(_line(row, self._columns))
+                    self._file.write(_line(row, self._columns))
                     self._note(row)
         if self._job is None:  # at least these
             self._before = {name: int(row["relevant"]) for name, row in self._domains.items()}

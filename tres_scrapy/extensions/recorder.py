@@ -120,13 +120,13 @@ class Recorder:
         self._loop = create_looping_call(self.flush)
         self._loop.start(EVERY, now=False)
 
-    def _compare(self, before: str | None, output: Path) -> None:
-        """Warn if a resumed crawl writes to another output."""
-        if before is not None and Path(before) != output.resolve():
+    def _compare(self, first: str | None, output: Path) -> None:
+        """Warn if a resumed crawl writes to another output than at first."""
+        if first is not None and Path(first) != output.resolve():
             logger.warning(
-                "%s gets the pages from now on; those of before are in %s (`tres export --run %s` "
-                "writes all)",
-                *(output, before, self.path),
+                "%s gets only pages that are found from now on: `tres export --run %s` also writes "
+                "those in %s",
+                *(output, self.path, first),
             )
 
     def booked(self, booking: Booking) -> None:

@@ -18,7 +18,7 @@ from tres_scrapy.page.kind import WALLS
 from tres_scrapy.report.record import Record
 from tres_scrapy.run.forgotten import DISTRUSTED
 from tres_scrapy.run.reason import sentence
-from tres_scrapy.run.run_file import FINAL, Fetch, RecordError, reading
+from tres_scrapy.run.run_file import Fetch, RecordError, reading
 from tres_scrapy.url.canonical import domain_of
 from tres_scrapy.url.message import counted
 
@@ -105,11 +105,10 @@ class FetchExplanation:
 
     def _now(self) -> str:
         """Return where the last model has moved the page, "" if it is where it was."""
-        final = json.loads(self._record.meta().get(FINAL, "{}"))
-        is_in = self._page.row in final.get("rows", ()) if final else self._page.relevant
-        return (
-            "" if is_in == self._page.relevant else f"; {'' if is_in else 'not '}in the output now"
-        )
+        is_in = self._record.is_in_output(self._page)
+        if is_in == self._page.relevant:
+            return ""
+        return "; in the output now" if is_in else "; not in the output now"
 
     def _shard(self, shards: int) -> str:
         """Return which shard fetched the page, whose own record has the rule of its leaf."""

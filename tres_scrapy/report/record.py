@@ -264,6 +264,11 @@ class Record:
         """Return the names of the settings whose values are not the defaults."""
         return set(map(str, self._parsed("changed")))
 
+    def is_in_output(self, page: Fetch) -> bool:
+        """Return whether a page is in the output, as the last model wrote it."""
+        query = f"SELECT {IN_OUTPUT} FROM page WHERE step = ?"  # noqa: S608 - a constant
+        return any(is_in for (is_in,) in self._read(query, page.step))
+
     def count(self) -> dict[str, int]:
         """Return the number of fetches by outcome, most frequent first; relevant: in the output."""
         query = (
