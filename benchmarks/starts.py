@@ -1,32 +1,45 @@
 """Crawls from ten words, each from one start: what one of them finds at worst, not on average.
 
     python benchmarks/starts.py --data FOLDER [--web university] [--topics course faculty]
-        [--words FOLDER] [--seeds 1 2] [--pages 200] [--frozen]
+        [--words FOLDER] [--seeds 1 2] [--pages 200] [--frozen] [--halves 6]
 
 Each of six pages of the universities with most links to other hosts is the start of a crawl; the
 web `sites` has one start, the directory. A crawl is simulated in one process, one request at a
 time. --words holds TOPIC.txt, the keywords of each topic. With --frozen, what earlier pages taught
-stays as it was when they were fetched. Printed for each crawl: relevant pages among the first 50,
-100, 200 and 500, by the labels of the web, and for each topic the sums.
+stays as it was when they were fetched. With --halves, each crawl is made on so many other webs too:
+random halves of the hosts that the seeds of `sites` are on, as if no link led to the others.
+
+Printed for each crawl: relevant pages among the first 50, 100, 200 and 500, by the labels of the
+web; average precision and F1 of the last model on the pages that it learned from. For each topic:
+the sums, the lowest, and the means of the judge.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Set
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
+import numpy as np
 import torch
-from comparing.library import Library
+from comparing.library import Fetched, Library
 from comparing.simulation import Simulation, World
 from real_webs import DIRECTORY, hubs
+from sklearn.metrics import average_precision_score, f1_score
 from words_crawl import GrowingPack
 
+from tres_scrapy.agent.policy_inputs import Kind
 from tres_scrapy.config.config import Config
 from tres_scrapy.lab.webs.recorded import RecordedWeb
+from tres_scrapy.lab.webs.web import Answer
+from tres_scrapy.page.text import Page
 from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.keyword_topic import THRESHOLD, TopicFit
 from tres_scrapy.topic.topic_learner import TopicLearner, open_topic
 
 MARKS = (50, 100, 200, 500)
@@ -44,8 +57,44 @@ def starts_of(options: argparse.Namespace, topic: str) -> list[str]:
     return list(hubs(RecordedWeb(archive, labels)))
 
 
-def crawl(options: argparse.Namespace, topic: str, start: str, seed: int) -> list[int]:
-    """Return how many relevant pages a crawl found among the first MARKS."""
+class Found(NamedTuple):
+    """What a crawl has found at each of the MARKS, and how good its last model is."""
+
+    pages: list[int]
+    precision: float  # mean over recall
+    f1: float
+
+    def __str__(self) -> str:
+        return f"{self.pages} AP {self.precision:.2f} F1 {self.f1:.2f}"
+
+
+class Part(Library):
+    """A library of a web in which no link leads to some hosts."""
+
+    closed: Set[str] = frozenset()
+
+    def _read(self, answer: Answer, page: Page, kind: Kind) -> Fetched:
+        kept = [
+            place
+            for place, link in enumerate(page.links)
+            if urlsplit(link.url).netloc not in self.closed
+        ]
+        links = tuple(page.links[place] for place in kept)
+        places = tuple(page.places[place] for place in kept) if page.places else ()
+        return super()._read(answer, replace(page, links=links, places=places), kind)
+
+
+def closed_hosts(options: argparse.Namespace, half: int) -> frozenset[str]:
+    """Return the hosts that a half of the web `sites` is without; half 0 has all."""
+    if not half:
+        return frozenset()
+    seeds = (options.data / "sites-seeds.txt").read_text(encoding="utf-8").split()
+    hosts = sorted({urlsplit(seed).netloc for seed in seeds})
+    return frozenset(random.Random(half).sample(hosts, len(hosts) // 2))
+
+
+def crawl(options: argparse.Namespace, topic: str, start: str, seed: int, half: int) -> Found:
+    """Return what a crawl found among the first MARKS, and its model."""
     words, labels = (
         options.words / f"{topic}.txt",
         options.data / f"{options.web}-{topic}.txt",
@@ -66,31 +115,42 @@ def crawl(options: argparse.Namespace, topic: str, start: str, seed: int) -> lis
     world = World(config, user_agent="tres")
     with TemporaryDirectory() as folder:
         open_topic(topic, keywords, Path(folder))
-        pack: Any = GrowingPack(
-            TopicLearner(Path(folder), topic, keywords, seed=seed),
-            world.web,
-            answers=0,
-            relearns=not options.frozen,
-        )
-        world.library = Library(world.web, pack, config.reading)
+        learner = TopicLearner(Path(folder), topic, keywords, seed=seed)
+        pack: Any = GrowingPack(learner, world.web, answers=0, relearns=not options.frozen)
+        library = world.library = Part(world.web, pack, config.reading)
+        library.closed = closed_hosts(options, half)
         world.pack = pack
         simulation = Simulation(world, config)
         pack.crawl = simulation.crawl
         simulation.run()
+        learned = [page for _, _, page in learner.folder.read_pages()]
+        judged = TopicFit.of(learner.pack).judge(learned)
     good = [bool(each) for each in world.web.labels(simulation.order)]
-    return [sum(good[:mark]) for mark in MARKS if mark <= options.pages]
+    found = [sum(good[:mark]) for mark in MARKS if mark <= options.pages]
+    true = np.array(world.web.labels([page.url for page in learned]), dtype=bool)
+    if not true.any():
+        return Found(found, 0.0, 0.0)
+    return Found(
+        found,
+        float(average_precision_score(true, judged)),
+        float(f1_score(true, judged >= THRESHOLD)),
+    )
 
 
 def lines(options: argparse.Namespace) -> Iterator[str]:
     """Yield a line for each crawl, and one for each topic."""
     for topic in options.topics:
         found = []
-        for seed in options.seeds:
-            for start in starts_of(options, topic):
-                found.append(crawl(options, topic, start, seed))
-                yield f"{topic} {seed} {start} {found[-1]}"
-        sums = [sum(each) for each in zip(*found, strict=True)]
-        yield f"{topic}: {sums}, lowest {min(each[-1] for each in found)}"
+        for half in range(options.halves + 1):
+            for seed in options.seeds:
+                for start in starts_of(options, topic):
+                    found.append(crawl(options, topic, start, seed, half))
+                    where = f"{start}, half {half}" if half else start
+                    yield f"{topic} {seed} {where} {found[-1]}"
+        sums = [sum(each) for each in zip(*(each.pages for each in found), strict=True)]
+        judge = np.mean([(each.precision, each.f1) for each in found], axis=0)
+        lowest = min(each.pages[-1] for each in found)
+        yield f"{topic}: {sums}, lowest {lowest}, AP {judge[0]:.3f}, F1 {judge[1]:.3f}"
 
 
 def main() -> None:
@@ -102,6 +162,7 @@ def main() -> None:
     parser.add_argument("--words", type=Path, default=WORDS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--pages", type=int, default=200)
+    parser.add_argument("--halves", type=int, default=0, help="of the hosts of sites")
     parser.add_argument("--frozen", action="store_true", help="keep the lessons of earlier pages")
     options = parser.parse_args()
     torch.set_num_threads(1)

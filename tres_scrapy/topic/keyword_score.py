@@ -38,6 +38,11 @@ CONSTANT: Final = -3.5
 ROOTS: Final = np.array([2.5, 2.0, 2.0])
 TEXT: Final = 8.0
 NEARNESS: Final = 14.0
+# Log odds that a keyword in the URL adds, for each of the log of how much more often likely texts
+# have one: texts that are likely or not by mistake make that too small. And what of it says nothing
+# of the topic: sites use their words in texts and URLs alike.
+SHARPNESS: Final = 2.0
+BY_ITSELF: Final = 1.5
 SHORTEST_DOUBLED: Final = 3  # letters of a word whose last is doubled, as in planning
 
 
@@ -106,10 +111,10 @@ def log_odds(
 def _worth(has: NDArray[np.bool_], log_odds: Numbers) -> float:
     """Return what it adds to log odds that texts have something [n], 0 or more.
 
-    It is as much as their other `log_odds` [n] let expect: how much more often likely texts have
-    it than unlikely ones. One text more of each kind has it as often as all texts do.
+    Their other `log_odds` [n] tell how much more often likely texts have it than unlikely ones. One
+    text more of each kind has it as often as all texts do.
     """
     likely = sigmoid(log_odds)
     mean = float(has.mean())
     often, seldom = ((each @ has + mean) / (each.sum() + 1) for each in (likely, 1 - likely))
-    return max(0.0, float(np.log(often / seldom))) if mean else 0.0
+    return max(0.0, SHARPNESS * float(np.log(often / seldom)) - BY_ITSELF) if mean else 0.0
