@@ -6,12 +6,13 @@
 Each of six pages of the universities with most links to other hosts is the start of a crawl; the
 web `sites` has one start, the directory. A crawl is simulated in one process, one request at a
 time. --words holds TOPIC.txt, the keywords of each topic. With --frozen, what earlier pages taught
-stays as it was when they were fetched. With --halves, each crawl is made on so many other webs too:
-random halves of the hosts that the seeds of `sites` are on, as if no link led to the others.
+stays as it was when they were fetched. With --halves, each crawl is made on so many other webs: a
+random half of the hosts that the seeds of `sites` are on has no links to it (redirects remain).
 
 Printed for each crawl: relevant pages among the first 50, 100, 200 and 500, by the labels of the
-web; average precision and F1 of the last model on the pages that it learned from. For each topic:
-the sums, the lowest, and the means of the judge.
+web; average precision and F1 of the last model on the pages that the crawl has kept, which differ
+from crawl to crawl. For each topic: the sums, the lowest, and the means of the judge over the
+crawls that found a relevant page.
 """
 
 from __future__ import annotations
@@ -58,10 +59,13 @@ def starts_of(options: argparse.Namespace, topic: str) -> list[str]:
 
 
 class Found(NamedTuple):
-    """What a crawl has found at each of the MARKS, and how good its last model is."""
+    """What a crawl has found at each of the MARKS, and how good its last model is.
+
+    That is nan if no page kept is relevant.
+    """
 
     pages: list[int]
-    precision: float  # mean over recall
+    precision: float  # average precision
     f1: float
 
     def __str__(self) -> str:
@@ -80,12 +84,17 @@ class Part(Library):
             if urlsplit(link.url).netloc not in self.closed
         ]
         links = tuple(page.links[place] for place in kept)
-        places = tuple(page.places[place] for place in kept) if page.places else ()
-        return super()._read(answer, replace(page, links=links, places=places), kind)
+        part = replace(
+            page,
+            links=links,
+            places=tuple(page.places[place] for place in kept if page.places),
+            contexts=tuple(page.contexts[place] for place in kept if page.contexts),
+        )
+        return super()._read(answer, part, kind)
 
 
 def closed_hosts(options: argparse.Namespace, half: int) -> frozenset[str]:
-    """Return the hosts that a half of the web `sites` is without; half 0 has all."""
+    """Return the hosts that a half of the web `sites` is without; 0 is the whole web."""
     if not half:
         return frozenset()
     seeds = (options.data / "sites-seeds.txt").read_text(encoding="utf-8").split()
@@ -129,7 +138,7 @@ def crawl(options: argparse.Namespace, topic: str, start: str, seed: int, half: 
     found = [sum(good[:mark]) for mark in MARKS if mark <= options.pages]
     true = np.array(world.web.labels([page.url for page in learned]), dtype=bool)
     if not true.any():
-        return Found(found, 0.0, 0.0)
+        return Found(found, float("nan"), float("nan"))
     return Found(
         found,
         float(average_precision_score(true, judged)),
@@ -141,14 +150,14 @@ def lines(options: argparse.Namespace) -> Iterator[str]:
     """Yield a line for each crawl, and one for each topic."""
     for topic in options.topics:
         found = []
-        for half in range(options.halves + 1):
+        for half in range(1, options.halves + 1) if options.halves else [0]:
             for seed in options.seeds:
                 for start in starts_of(options, topic):
                     found.append(crawl(options, topic, start, seed, half))
                     where = f"{start}, half {half}" if half else start
                     yield f"{topic} {seed} {where} {found[-1]}"
         sums = [sum(each) for each in zip(*(each.pages for each in found), strict=True)]
-        judge = np.mean([(each.precision, each.f1) for each in found], axis=0)
+        judge = np.nanmean([(each.precision, each.f1) for each in found], axis=0)
         lowest = min(each.pages[-1] for each in found)
         yield f"{topic}: {sums}, lowest {lowest}, AP {judge[0]:.3f}, F1 {judge[1]:.3f}"
 
@@ -165,6 +174,8 @@ def main() -> None:
     parser.add_argument("--halves", type=int, default=0, help="of the hosts of sites")
     parser.add_argument("--frozen", action="store_true", help="keep the lessons of earlier pages")
     options = parser.parse_args()
+    if options.halves and options.web != "sites":
+        parser.error("--halves needs --web sites")
     torch.set_num_threads(1)
     for line in lines(options):
         print(line, flush=True)

@@ -163,7 +163,8 @@ def test_folder_of_a_node_has_its_variables(monkeypatch):
         (["-s", "LOG_LEVEL=loud"], "LOG_LEVEL 'loud': must be one of CRITICAL"),
         (["--dashboard", "1", "--no-record"], "it needs --record"),
         (["--metrics-port", "70000"], "metrics-port"),
-        (["--snapshot-interval", "0"], "'--snapshot-interval': 0.0 is not in the range 1<=x<inf"),
+        (["--snapshot-interval", "0"], "'--snapshot-interval': 0 is not in the range x>=1"),
+        (["--snapshot-interval", "nan"], "'nan' is not a valid integer"),
     ],
 )
 def test_wrong_option_is_one_line(tmp_path, monkeypatch, capsys, more, said):

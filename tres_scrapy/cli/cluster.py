@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import sys
 from functools import partial
 from pathlib import Path
@@ -60,7 +59,7 @@ def crawl(
     shards: int,
     address: str | None,
     snapshots: str,
-    snapshot_interval: float,
+    snapshot_interval: int,
     **given: Any,
 ) -> int:
     """Crawl in shards; return the exit status."""
@@ -109,9 +108,9 @@ OPTIONS: Final = (
     ),
     _option(
         ["--snapshot-interval"],
-        type=click.FloatRange(1, math.inf, max_open=True),
+        type=click.IntRange(1),
         metavar="SECONDS",
-        default=60.0,
+        default=60,
         help="time between two snapshots of a shard (default: 60)",
     ),
 )

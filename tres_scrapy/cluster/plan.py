@@ -37,7 +37,7 @@ class Plan:
     run: str = ""
     snapshots: str = ""
     template: str = ""
-    interval: float = 60.0
+    interval: int = 60
 
     def here(self) -> Plan:
         """Return the plan with the folder of this node; raise TresError if it has none."""

@@ -1,9 +1,9 @@
 """How likely a page is relevant by the keywords alone, from how often its fields have them.
 
 The keywords in a text count as in BM25 (Robertson, Zaragoza, 2009): rare words more, repetition
-less. The words of the text add how near they are to the keywords in meaning. How much a keyword in
-the URL says differs from web to web: in some, URLs are numbers or names. The texts of the pages
-tell, as one view of them teaches another (co-training: Blum, Mitchell, 1998).
+less. The words of the text add how near they are to the keywords in meaning. What a keyword in the
+URL says differs from web to web: in some, URLs are numbers or names. What is likely by texts and
+links tells, as one view of a page teaches another (co-training: Blum, Mitchell, 1998).
 
 The coefficients are the same for every topic. The sites, universities, Wikipedia and newsgroups of
 `benchmarks/judge.py` were all looked at when they were chosen, so figures on these webs are not of
@@ -38,11 +38,13 @@ CONSTANT: Final = -3.5
 ROOTS: Final = np.array([2.5, 2.0, 2.0])
 TEXT: Final = 8.0
 NEARNESS: Final = 14.0
-# Log odds that a keyword in the URL adds, for each of the log of how much more often likely texts
-# have one: texts that are likely or not by mistake make that too small. And what of it says nothing
-# of the topic: sites use their words in texts and URLs alike.
+# Log odds that a keyword in the URL adds: a multiple of the log of how much more often likely pages
+# have one, which is too small as it is not known which pages are relevant; less some, for a page
+# that uses a word in its text uses it in its URL too, whatever the topic. And so many pages of each
+# kind that have one as often as all do: a few pages tell little.
 SHARPNESS: Final = 2.0
 BY_ITSELF: Final = 1.5
+USUAL_PAGES: Final = 5
 SHORTEST_DOUBLED: Final = 3  # letters of a word whose last is doubled, as in planning
 
 
@@ -103,18 +105,22 @@ def log_odds(
     slow = SATURATION * (1 - LENGTH + LENGTH * length / mean)
     parts = (rarity * often / (often + slow)).sum(axis=2) / rarity.sum(axis=1)  # [n, fields]
     *roots, url = (np.sqrt(parts) * ROOTS).T
-    by_text = CONSTANT + sum(roots) + TEXT * parts[:, 0] + NEARNESS * nearness
+    without_url = CONSTANT + sum(roots) + TEXT * parts[:, 0] + NEARNESS * nearness
     in_url = often[:, -1].sum(axis=1) > 0
-    return np.asarray(by_text + url + in_url * _worth(in_url, by_text))
+    return np.asarray(without_url + url + in_url * url_worth(in_url, without_url))
 
 
-def _worth(has: NDArray[np.bool_], log_odds: Numbers) -> float:
-    """Return what it adds to log odds that texts have something [n], 0 or more.
+def url_worth(in_url: NDArray[np.bool_], without_url: Numbers) -> float:
+    """Return the log odds that a keyword in its URL adds to a page, 0 or more.
 
-    Their other `log_odds` [n] tell how much more often likely texts have it than unlikely ones. One
-    text more of each kind has it as often as all texts do.
+    `in_url` [n] says which pages have one; `without_url` [n] are the log odds of the pages by all
+    the rest.
     """
-    likely = sigmoid(log_odds)
-    mean = float(has.mean())
-    often, seldom = ((each @ has + mean) / (each.sum() + 1) for each in (likely, 1 - likely))
-    return max(0.0, SHARPNESS * float(np.log(often / seldom)) - BY_ITSELF) if mean else 0.0
+    if not in_url.any():
+        return 0.0
+    likely = sigmoid(without_url)
+    usual = USUAL_PAGES * float(in_url.mean())
+    of_likely, of_others = (
+        float((each @ in_url + usual) / (each.sum() + USUAL_PAGES)) for each in (likely, 1 - likely)
+    )
+    return max(0.0, SHARPNESS * float(np.log(of_likely / of_others)) - BY_ITSELF)
