@@ -18,6 +18,7 @@ crawls that found a relevant page.
 from __future__ import annotations
 
 import argparse
+import math
 import random
 from collections.abc import Iterator, Set
 from dataclasses import replace
@@ -30,17 +31,19 @@ import numpy as np
 import torch
 from comparing.library import Fetched, Library
 from comparing.simulation import Simulation, World
+from judge import figures
 from real_webs import DIRECTORY, hubs
-from sklearn.metrics import average_precision_score, f1_score
 from words_crawl import GrowingPack
 
 from tres_scrapy.agent.policy_inputs import Kind
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.lab.webs.recorded import RecordedWeb
-from tres_scrapy.lab.webs.web import Answer
+from tres_scrapy.lab.webs.web import Answer, Web
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.keyword_topic import THRESHOLD, TopicFit
+from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.topic_learner import TopicLearner, open_topic
 
 MARKS = (50, 100, 200, 500)
@@ -61,11 +64,11 @@ def starts_of(options: argparse.Namespace, topic: str) -> list[str]:
 class Found(NamedTuple):
     """What a crawl has found at each of the MARKS, and how good its last model is.
 
-    That is nan if no page kept is relevant.
+    The average precision and F1 are nan if no page kept is relevant.
     """
 
     pages: list[int]
-    precision: float  # average precision
+    precision: float
     f1: float
 
     def __str__(self) -> str:
@@ -73,20 +76,21 @@ class Found(NamedTuple):
 
 
 class Part(Library):
-    """A library of a web in which no link leads to some hosts."""
+    """A library of a web in which no link leads to `closed` hosts."""
 
-    closed: Set[str] = frozenset()
+    def __init__(self, web: Web, pack: Pack, limits: ReadingLimits, closed: Set[str]) -> None:
+        super().__init__(web, pack, limits)
+        self._closed = closed
 
     def _read(self, answer: Answer, page: Page, kind: Kind) -> Fetched:
         kept = [
             place
             for place, link in enumerate(page.links)
-            if urlsplit(link.url).netloc not in self.closed
+            if urlsplit(link.url).netloc not in self._closed
         ]
-        links = tuple(page.links[place] for place in kept)
         part = replace(
             page,
-            links=links,
+            links=tuple(page.links[place] for place in kept),
             places=tuple(page.places[place] for place in kept if page.places),
             contexts=tuple(page.contexts[place] for place in kept if page.contexts),
         )
@@ -126,8 +130,8 @@ def crawl(options: argparse.Namespace, topic: str, start: str, seed: int, half: 
         open_topic(topic, keywords, Path(folder))
         learner = TopicLearner(Path(folder), topic, keywords, seed=seed)
         pack: Any = GrowingPack(learner, world.web, answers=0, relearns=not options.frozen)
-        library = world.library = Part(world.web, pack, config.reading)
-        library.closed = closed_hosts(options, half)
+        closed = closed_hosts(options, half)
+        world.library = Part(world.web, pack, config.reading, closed)
         world.pack = pack
         simulation = Simulation(world, config)
         pack.crawl = simulation.crawl
@@ -138,12 +142,9 @@ def crawl(options: argparse.Namespace, topic: str, start: str, seed: int, half: 
     found = [sum(good[:mark]) for mark in MARKS if mark <= options.pages]
     true = np.array(world.web.labels([page.url for page in learned]), dtype=bool)
     if not true.any():
-        return Found(found, float("nan"), float("nan"))
-    return Found(
-        found,
-        float(average_precision_score(true, judged)),
-        float(f1_score(true, judged >= THRESHOLD)),
-    )
+        return Found(found, math.nan, math.nan)
+    precision, _, f1 = figures(true, judged, THRESHOLD)
+    return Found(found, precision, f1)
 
 
 def lines(options: argparse.Namespace) -> Iterator[str]:

@@ -38,13 +38,11 @@ CONSTANT: Final = -3.5
 ROOTS: Final = np.array([2.5, 2.0, 2.0])
 TEXT: Final = 8.0
 NEARNESS: Final = 14.0
-# Log odds that a keyword in the URL adds: a multiple of the log of how much more often likely pages
-# have one, which is too small as it is not known which pages are relevant; less some, for a page
-# that uses a word in its text uses it in its URL too, whatever the topic. And so many pages of each
-# kind that have one as often as all do: a few pages tell little.
+# The log odds that a keyword in the URL adds, for 1 of the log of how much more often likely pages
+# have one than others: more than 1, as it is not known which pages are relevant.
 SHARPNESS: Final = 2.0
-BY_ITSELF: Final = 1.5
-USUAL_PAGES: Final = 5
+BY_ITSELF: Final = 1.5  # less so much: a page with a word in its text has it in its URL too
+USUAL_PAGES: Final = 5  # of each kind, that have one as often as all do: few pages tell little
 SHORTEST_DOUBLED: Final = 3  # letters of a word whose last is doubled, as in planning
 
 
