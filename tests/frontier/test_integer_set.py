@@ -26,6 +26,9 @@ def test_is_a_set(newest, parts):
             slow |= set(part)
             assert len(numbers) == len(slow)
             assert sorted(numbers.values().tolist()) == sorted(slow)
+            asked = [*part, *range(60), -1]
+            found = numbers.has(np.array(asked, dtype=np.int64)).tolist()
+            assert found == [number in slow for number in asked]
 
 
 def test_integer_set_saves_memory():

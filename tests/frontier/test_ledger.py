@@ -211,6 +211,7 @@ def test_restored_ledger_is_the_same(visits):
     for ledger in (kept, restored):
         ledger.cap = Cap(1, 1)  # neither count depends on MAX
         assert ledger.relevant_domains == (ledger._records["relevant"] > 0).sum()
+        assert ledger.pages == ledger._records["pages"].sum()
         assert ledger.domains_given_up == kept.domains_given_up
 
 

@@ -57,6 +57,7 @@ class Trust:
         self._store = store
         self._due = 0  # pages of the crawl
         self._excess = np.zeros(0)  # by domain
+        self._is_any = False  # above 0
 
     def excess(self, rows: Rows) -> NDArray[np.float32]:
         """Return which share of the pages of the bodies of samples [n] is beyond their trust.
@@ -67,12 +68,14 @@ class Trust:
         store = self._store
         if not store.ledger.inlinks:
             return np.zeros(len(rows), dtype=np.float32)
-        said = store.ledger.said
-        if (pages := said.pages.sum()) >= self._due:
-            bodies = Bodies.of(store)
+        if (pages := store.ledger.pages) >= self._due:
+            said, bodies = store.ledger.said, Bodies.of(store)
             self._excess = excess_of(said, bodies, said.pages).of_domains(bodies)
+            self._is_any = bool(self._excess.any())
             self._due = int(pages * GROWTH) + WAIT
         excess = np.zeros(len(rows), dtype=np.float32)
+        if not self._is_any:
+            return excess
         places, sources = np.arange(len(rows)), rows
         while len(places):
             domains = store["domain"].take(sources)

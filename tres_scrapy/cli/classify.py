@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-import torch
 
 from tres_scrapy.cli.command import (
     INTERRUPTED,
@@ -92,7 +92,7 @@ def command(
     if models is not None:
         settings.set("TRES_MODELS", str(models.resolve()), priority="cmdline")
     config = Config.from_settings(settings)
-    torch.set_num_threads(config.torch_threads)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # of PyTorch, which is loaded now
     classification = Classification(load_pack(config), words=words, json=json, brief=brief)
     return classification.run(read_sources(sources or ["-"], settings))
 

@@ -158,7 +158,6 @@ class Config(Options):
     domain_prior: float = 10.0  # weight, in visits, of the initial ratio 0.5 in feature 7
     domain_inlinks: bool = True  # whether pages that link to a new domain estimate its feature 7
     trusted_seeds: bool = False  # whether every seed has reward 1
-    torch_threads: int = 1  # for PyTorch
     words: WordOptions = part(WordOptions, Group.EVERYDAY)
     scope: ScopeOptions = part(ScopeOptions, Group.SCOPE)
     frontier: FrontierLimits = part(FrontierLimits, Group.SCOPE)

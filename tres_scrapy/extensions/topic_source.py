@@ -47,7 +47,6 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
         pack,
         config.reading,
         kind.reads_text,
-        config.torch_threads,
         cues=kind.reads_cues and config.links.enabled,
         content=tuple(name for name in config.output.fields if name in CHOSEN),
         own_judge=config.judge,

@@ -30,9 +30,9 @@ class Bodies:
 
     def __init__(self, finders: Sites, links: Sites, seeds: Sites, *, few: int = FEW) -> None:
         self.links, self.seeds = links, seeds
-        opened = np.unique(links[1, np.isin(links[0], seeds)])
-        self.starts = starts = np.union1d(seeds, opened) if len(opened) <= few else seeds
         self._top = top = len(finders)  # stands for all starts, and for no site
+        opened = np.unique(links[1, _marked(top, seeds)[links[0]]])
+        self.starts = starts = np.union1d(seeds, opened) if len(opened) <= few else seeds
         self.linkers = np.bincount(links[1], minlength=top)  # sites that link to each
         places = np.arange(top + 1)
         places[starts] = top
@@ -65,10 +65,10 @@ class Bodies:
         numbers = np.flatnonzero(first_of >= 0)
         firsts = first_of[numbers]
         by = domains[found_by[firsts]].astype(np.int64)
-        links = store.ledger.links.values()
-        is_linked = (found_by[firsts] != NO_PARENT) & np.isin((by << 32) + numbers, links)
+        is_linked = (found_by[firsts] != NO_PARENT) & store.ledger.links.has((by << 32) + numbers)
         finders = np.full(len(store.ledger), NO_PARENT, dtype=np.int64)
         finders[numbers[is_linked]] = by[is_linked]
+        links = store.ledger.links.values()
         ends = np.stack([links >> 32, links & 0xFFFFFFFF])
         return cls(finders, ends, np.unique(domains[found_by == NO_PARENT]).astype(np.int64))
 
@@ -118,3 +118,10 @@ class Bodies:
             deep, high = np.where(apart, [up[deep], up[high]], [deep, high])
         common: Sites = np.where(deep == high, deep, self._ups[0][deep])
         return common
+
+
+def _marked(count: int, sites: Sites) -> NDArray[np.bool_]:
+    """Return which of the first numbers are those of sites."""
+    marked = np.zeros(count, dtype=np.bool_)
+    marked[sites] = True
+    return marked

@@ -141,12 +141,15 @@ class IntegerSet:
         newest = np.fromiter(self._newest, np.int64, len(self._newest))
         return np.concatenate([self._sorted, newest])
 
+    def has(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which numbers [n] are in the set."""
+        newest = np.sort(np.fromiter(self._newest, np.int64, len(self._newest)))
+        return _among(self._sorted, numbers) | _among(newest, numbers)
+
     def add(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add numbers [n], which may repeat, and return those that are new, each once."""
         numbers = np.unique(numbers)
-        places = np.searchsorted(self._sorted, numbers)
-        there = places < len(self._sorted)
-        there[there] = self._sorted[places[there]] == numbers[there]
+        there = _among(self._sorted, numbers)
         new = [number for number in numbers[~there].tolist() if number not in self._newest]
         self._newest.update(new)
         least, share = _NEWEST
@@ -155,3 +158,11 @@ class IntegerSet:
             self._sorted = np.sort(np.concatenate([self._sorted, np.sort(newest)]), kind="stable")
             self._newest = set()
         return np.array(new, dtype=np.int64)
+
+
+def _among(ordered: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which numbers [n] are among ordered ones: many times as fast as np.isin."""
+    places = np.searchsorted(ordered, numbers)
+    there: NDArray[np.bool_] = places < len(ordered)
+    there[there] = ordered[places[there]] == numbers[there]
+    return there

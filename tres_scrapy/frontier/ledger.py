@@ -82,6 +82,7 @@ class DomainLedger:
         self._left = UNLIMITED  # pages of the crawl
         self.relevant_domains = 0  # domains with a relevant page: the second metric of both papers
         self.leased = 0  # fetches that run
+        self.pages = 0  # of all domains
         self.names: list[str] = []
         self._ids: dict[str, int] = {}
         self.links = IntegerSet()  # links between domains as (from << 32) + to
@@ -188,7 +189,7 @@ class DomainLedger:
         """Count a fetched page; this changes features 7 and 8 and counts towards the cap."""
         self._records["visits"][domain] += 1
         self._changed.add(domain)
-        self._records["pages"][domain] += 1
+        self.count_unread(domain)
         if reward > 0:
             self.relevant_domains += not self._records["relevant"][domain]
             self._records["relevant"][domain] += 1
@@ -226,6 +227,7 @@ class DomainLedger:
     def count_unread(self, domain: int) -> None:
         """Count a page towards the cap that was fetched and is never booked."""
         self._records["pages"][domain] += 1
+        self.pages += 1
 
     def give_up(self, domain: int) -> None:
         """Fetch no more of a domain."""
@@ -248,6 +250,7 @@ class DomainLedger:
         """
         np.add.at(self._records["visits"], domains, 1)
         np.add.at(self._records["pages"], domains[pages], 1)
+        self.pages += int(np.count_nonzero(pages))
         np.add.at(self._records["relevant"], domains[relevant], 1)
         self._changed.update(range(len(self)))
         failures, given = [0] * len(self), [False] * len(self)

@@ -59,7 +59,7 @@ class PageError(TresError):
 
 @dataclass(frozen=True)
 class Task:
-    """The arguments of the process: pack directory, reading limits, threads of the model.
+    """The arguments of the process: pack directory and reading limits.
 
     `contexts` and `cues` are whether the words around links and all that links say are read,
     `content` names the further fields of relevant pages. `own_judge` is a function of the user's
@@ -69,7 +69,6 @@ class Task:
     pack: Path
     limits: ReadingLimits
     contexts: bool = False
-    threads: int = 1
     cues: bool = False
     content: tuple[str, ...] = ()
     own_judge: str | None = None
@@ -100,9 +99,6 @@ class Task:
 
     def reader(self, begin: Callable[[int | None], None]) -> Callable[..., list[Judged]]:
         """Return `judge_pages` with all arguments but the pack and the sources."""
-        import torch  # noqa: PLC0415 - the crawler's process loads this module too
-
-        torch.set_num_threads(self.threads)
         return partial(
             judge_pages,
             limits=self.limits,

@@ -316,10 +316,7 @@ class KeywordTopic:
         for keyword in keywords:
             for row in keyword.rows[0]:
                 exact[row] = keyword.weight * rarity[row]
-        places = [row for row, word in enumerate(words) if word in self._vectors]
-        near = np.zeros(len(words))
-        near[places] = self._vectors.unit(words[row] for row in places) @ self._middle
-        near = np.maximum(0, near - NEAR) * rarity
+        near = np.maximum(0, self._table.near(words) - NEAR) * rarity
         result = _unit(exact) + _unit(near)
         share = SEED_WEIGHT / max(1, seeds.height)
         return result + share * seeds.turned(np.ones(seeds.height))

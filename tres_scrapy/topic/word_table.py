@@ -41,8 +41,10 @@ class WordTable:
         self._english = dict(zip(english.words, english.shares.tolist(), strict=True))
         self._vectors = vectors
         self._middle = middle
+        self._to_keywords = middle / (float(np.linalg.norm(middle)) or 1.0)
         self._ids: dict[str, int] = {}
         self._read: dict[int, _Read] = {}
+        self._near = np.zeros(0)  # of the first words that were seen: cosines to the keywords
         for place in order:
             self.number(english.words[place])
         plain = np.array(self.shares)
@@ -66,6 +68,15 @@ class WordTable:
     def rows(self, words: Sequence[str]) -> list[int]:
         """Return the numbers of those words that were seen."""
         return [row for word in words if (row := self._ids.get(word, -1)) >= 0]
+
+    def near(self, words: Sequence[str]) -> Numbers:
+        """Return the cosines to the keywords of words that were seen, 0 without a vector, [n]."""
+        new = self.words[len(self._near) :]
+        known = [place for place, word in enumerate(new) if word in self._vectors]
+        cosines = np.zeros(len(new))
+        cosines[known] = self._vectors.unit(new) @ self._to_keywords
+        self._near = np.append(self._near, cosines)
+        return self._near[[self._ids[word] for word in words]]
 
     def read(self, texts: Sequence[Mapping[str, int]]) -> tuple[Bags, Numbers]:
         """Return how often each word occurs in texts, and how near these are to the keywords, [n].
