@@ -18,6 +18,8 @@ from tres_scrapy.lab.webs.web_process import WebProcess
 
 POLL: Final = 0.1  # seconds between two looks at the log
 FULL, ITSELF, LATE = "all requests", "ended by itself", "out of time"
+# Each keeps the bytecode of its libraries, as pip leaves it: to compile them takes seconds.
+ENVIRONMENT: Final = {"PYTHONDONTWRITEBYTECODE": ""}
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -46,7 +48,7 @@ def measure(
                 stdout=output,
                 stderr=output,
                 cwd=job.folder,
-                env=os.environ | {"http_proxy": web.proxy} | program.environment(job),
+                env=os.environ | ENVIRONMENT | {"http_proxy": web.proxy} | program.environment(job),
                 start_new_session=True,
             )
         try:
