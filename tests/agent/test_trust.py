@@ -72,7 +72,7 @@ def slow_trust(is_seed, links):
 def test_trust_is_the_walk_from_the_seeds(crawl):
     _, bodies = crawl
     is_seed = np.isin(np.arange(DOMAINS), bodies.seeds)
-    trust = trust_of(is_seed, bodies.links)
+    trust = trust_of(is_seed, bodies.links, bodies.degrees)
     assert trust.sum() == pytest.approx(1)
     assert np.abs(trust - slow_trust(is_seed, bodies.links)).sum() < 2 * DAMPING**20
 
@@ -120,7 +120,7 @@ def test_excess_is_that_of_the_bodies_around(crawl):
     said, bodies = crawl
     pages = said.pages
     is_seed = np.isin(np.arange(DOMAINS), bodies.seeds)
-    trust = trust_of(is_seed, bodies.links)
+    trust = trust_of(is_seed, bodies.links, bodies.degrees)
     total = max(pages.sum(), LEAST)
     staleness = slow_staleness(said, bodies)
     assert staleness_of(said, bodies) == pytest.approx(staleness)
@@ -218,3 +218,28 @@ def test_links_of_a_stale_and_greedy_body_are_beyond_its_trust(inlinks, stale):
     else:
         assert not excess.any()
         assert not trust.excess(later).any()
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 10_000), st.integers(2, 20), st.floats(0, 1))
+def test_sites_that_are_not_fetched_change_nothing_else(seed, width, stale):
+    """Whether anything is beyond its trust is found without them, and the bodies are the same."""
+    random = np.random.default_rng(seed)
+    store = store_of("http://seed.test/")
+    for _ in range(12):
+        row = int(random.choice(store.pending_rows()))
+        fetch(store, row, int(random.integers(1, 60)) ** 2, stale=random.random() < stale)
+        hosts = random.integers(0, 20 * width, int(random.integers(1, 6 * width))).tolist()
+        add(store, row, *(f"http://{host}.test/{row}" for host in hosts))
+    bodies, said = Bodies.of(store), store.ledger.said
+    expected = excess_of(said, bodies, said.pages).of_domains(bodies)
+    few, some = Bodies.of_fetched(store)
+    kept = np.flatnonzero(said.pages)
+    assert some.pages.tolist() == said.pages[kept].tolist()
+    assert few.depths[:-1].tolist() == bodies.depths[kept].tolist()
+    assert few.sums(some.pages).tolist() == bodies.sums(said.pages)[kept].tolist()
+    is_seed = np.isin(np.arange(len(said.pages)), bodies.seeds)
+    trust = trust_of(is_seed, bodies.links, bodies.degrees)[kept]
+    assert trust_of(is_seed[kept], few.links, few.degrees) == pytest.approx(trust)
+    rows = np.arange(len(store))
+    assert Trust(store).excess(rows) == pytest.approx(expected[store["domain"][rows]], abs=1e-6)

@@ -69,9 +69,11 @@ class Trust:
         if not store.ledger.inlinks:
             return np.zeros(len(rows), dtype=np.float32)
         if (pages := store.ledger.pages) >= self._due:
-            said, bodies = store.ledger.said, Bodies.of(store)
-            self._excess = excess_of(said, bodies, said.pages).of_domains(bodies)
-            self._is_any = bool(self._excess.any())
+            bodies, said = Bodies.of_fetched(store)
+            self._is_any = bool(excess_of(said, bodies, said.pages).of_domains(bodies).any())
+            if self._is_any:  # domains that are not fetched have a share in it
+                said, bodies = store.ledger.said, Bodies.of(store)
+                self._excess = excess_of(said, bodies, said.pages).of_domains(bodies)
             self._due = int(pages * GROWTH) + WAIT
         excess = np.zeros(len(rows), dtype=np.float32)
         if not self._is_any:
@@ -111,7 +113,7 @@ class Excess(NamedTuple):
 def excess_of(said: Said, bodies: Bodies, pages: NDArray[np.integer]) -> Excess:
     """Return what is beyond the trust, of `pages` [N] of domains: all pages or the last ones."""
     is_seed = np.isin(np.arange(len(pages)), bodies.seeds)
-    trust = trust_of(is_seed, bodies.links)
+    trust = trust_of(is_seed, bodies.links, bodies.degrees)
     total = max(int(pages.sum()), LEAST)
     staleness = np.where(is_seed, 0, staleness_of(said, bodies))
     shares = bodies.sums(pages) / total
@@ -195,20 +197,18 @@ def _expected(words: _Words, counts: NDArray[np.bool_]) -> Shares:
     return expected
 
 
-def trust_of(is_seed: NDArray[np.bool_], links: Numbers) -> Shares:
+def trust_of(is_seed: NDArray[np.bool_], links: Numbers, degrees: Numbers) -> Shares:
     """Return the trust of domains [N], 1 in all, given `is_seed` [N] and links between them [2, m].
 
-    A domain passes DAMPING of its trust on, in equal parts, and the rest to the seeds; without
-    links it gives all to them.
+    A domain passes DAMPING of its trust on, in equal parts to its `degrees` links, and the rest to
+    the seeds; without links it gives all to them. Domains without links may be left out.
     """
     sources, targets = links
-    count = len(is_seed)
-    degrees = np.bincount(sources, minlength=count)
     given = is_seed / max(1, is_seed.sum())
     trust: Shares = given
     for _ in range(ROUNDS):
-        flow = np.bincount(targets, trust[sources] / degrees[sources], count)
-        trust = DAMPING * flow + given * (trust.sum() - DAMPING * flow.sum())
+        flow = np.bincount(targets, trust[sources] / degrees[sources], len(is_seed))
+        trust = DAMPING * flow + given * (1 - DAMPING * trust[degrees > 0].sum())
     return trust
 
 

@@ -12,6 +12,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.frontier.ledger import Said
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 FEW: Final = 5  # sites that the seeds' sites link to, or fewer, are as good as seeds
@@ -24,14 +25,24 @@ class Bodies:
     """The bodies of sites [N], which go by the numbers of their domains.
 
     `finders` [N] are the sites through which each was found first, NO_PARENT for a seed and where
-    that is not known. `links` [2, m] lead from one site to another. A seed has no body but itself,
-    nor has a site that seeds link to, if they link to `few` or fewer.
+    that is not known. `links` [2, m] lead from one site to another, `degrees` [N] counts those of
+    each, with links to sites that were left out. A seed has no body but itself, nor has a site that
+    seeds link to, if they link to `few` or fewer.
     """
 
-    def __init__(self, finders: Sites, links: Sites, seeds: Sites, *, few: int = FEW) -> None:
+    def __init__(
+        self,
+        finders: Sites,
+        links: Sites,
+        seeds: Sites,
+        *,
+        few: int = FEW,
+        degrees: Sites | None = None,
+    ) -> None:
         self.links, self.seeds = links, seeds
         self._top = top = len(finders)  # stands for all starts, and for no site
-        opened = np.unique(links[1, _marked(top, seeds)[links[0]]])
+        self.degrees = np.bincount(links[0], minlength=top) if degrees is None else degrees
+        opened = _opened(top, links, seeds)
         self.starts = starts = np.union1d(seeds, opened) if len(opened) <= few else seeds
         self.linkers = np.bincount(links[1], minlength=top)  # sites that link to each
         places = np.arange(top + 1)
@@ -59,18 +70,35 @@ class Bodies:
 
         So is a site that was found by a redirect: many sites lead to others that way.
         """
-        domains, found_by = store["domain"], store["parent"]
-        first_of = np.full(len(store.ledger), -1, dtype=np.int64)
-        first_of[domains[::-1]] = np.arange(len(domains) - 1, -1, -1)  # the last one assigned stays
-        numbers = np.flatnonzero(first_of >= 0)
-        firsts = first_of[numbers]
-        by = domains[found_by[firsts]].astype(np.int64)
-        is_linked = (found_by[firsts] != NO_PARENT) & store.ledger.links.has((by << 32) + numbers)
-        finders = np.full(len(store.ledger), NO_PARENT, dtype=np.int64)
-        finders[numbers[is_linked]] = by[is_linked]
-        links = store.ledger.links.values()
-        ends = np.stack([links >> 32, links & 0xFFFFFFFF])
-        return cls(finders, ends, np.unique(domains[found_by == NO_PARENT]).astype(np.int64))
+        return cls(*_graph(store))
+
+    @classmethod
+    def of_fetched(cls, store: SampleStore) -> tuple[Self, Said]:
+        """Return the bodies of those sites that have pages or links, and what their pages say.
+
+        The others lead nowhere, so bodies are the same without them.
+        """
+        (finders, links, seeds), said = _graph(store), store.ledger.said
+        is_kept = said.pages > 0
+        for some in (seeds, links[0], said.domains, said.firsts):
+            is_kept[some] = True
+        place = np.cumsum(is_kept) - 1
+        by = finders[is_kept]
+        bodies = cls(
+            np.where(by == NO_PARENT, NO_PARENT, place[by]),
+            place[links[:, is_kept[links[1]]]],
+            place[seeds],
+            few=FEW if len(_opened(len(finders), links, seeds)) <= FEW else 0,
+            degrees=np.bincount(links[0], minlength=len(finders))[is_kept],
+        )
+        some_said = said._replace(
+            pages=said.pages[is_kept],
+            relevant=said.relevant[is_kept],
+            stale=said.stale[is_kept],
+            domains=place[said.domains],
+            firsts=place[said.firsts],
+        )
+        return bodies, some_said
 
     @property
     def doors(self) -> Sites:
@@ -120,8 +148,24 @@ class Bodies:
         return common
 
 
-def _marked(count: int, sites: Sites) -> NDArray[np.bool_]:
-    """Return which of the first numbers are those of sites."""
-    marked = np.zeros(count, dtype=np.bool_)
-    marked[sites] = True
-    return marked
+def _opened(count: int, links: Sites, seeds: Sites) -> Sites:
+    """Return the sites that seeds link to, of `count` sites."""
+    is_seed = np.zeros(count, dtype=np.bool_)
+    is_seed[seeds] = True
+    return np.unique(links[1, is_seed[links[0]]])
+
+
+def _graph(store: SampleStore) -> tuple[Sites, Sites, Sites]:
+    """Return the finders [N] of the sites of a store, the links between sites [2, m], the seeds."""
+    domains, found_by = store["domain"], store["parent"]
+    first_of = np.full(len(store.ledger), -1, dtype=np.int64)
+    first_of[domains[::-1]] = np.arange(len(domains) - 1, -1, -1)  # the last one assigned stays
+    numbers = np.flatnonzero(first_of >= 0)
+    firsts = first_of[numbers]
+    by = domains[found_by[firsts]].astype(np.int64)
+    is_linked = (found_by[firsts] != NO_PARENT) & store.ledger.links.has((by << 32) + numbers)
+    finders = np.full(len(store.ledger), NO_PARENT, dtype=np.int64)
+    finders[numbers[is_linked]] = by[is_linked]
+    links = store.ledger.links.values()
+    ends = np.stack([links >> 32, links & 0xFFFFFFFF])
+    return finders, ends, np.unique(domains[found_by == NO_PARENT]).astype(np.int64)
