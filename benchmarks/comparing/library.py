@@ -10,6 +10,8 @@ from typing import Final
 import numpy as np
 from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
+from scrapy.settings.default_settings import METAREFRESH_MAXDELAY
+from scrapy.utils.response import get_meta_refresh
 
 from tres_scrapy.agent.policy_inputs import Kind
 from tres_scrapy.config.limit import ReadingLimits
@@ -133,6 +135,9 @@ def read_answer(
     if not issubclass(cls, HtmlResponse):
         return NOT_HTML
     encoding = encoding_of(answer.body, (headers.get("Content-Type") or b"").decode("latin-1"))
+    delay, target = get_meta_refresh(HtmlResponse(url, body=answer.body, encoding=encoding))
+    if target and (delay or 0) < METAREFRESH_MAXDELAY:
+        return target
     return read_page(
         decoded(answer.body, encoding, limits.html),
         url,

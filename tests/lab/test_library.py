@@ -17,6 +17,12 @@ PAGE = "<title>Soup</title><p>Leek soup and <a href='/b'>more soup</a> with brea
 ANSWERS = {
     "http://a.test/": Answer(200, PAGE.encode(), HTML, "page", relevant=True),
     "http://a.test/moved": Answer(302, b"", (("Location", "/"), *TEXT), "redirect"),
+    "http://a.test/refreshed": Answer(
+        200, b'<meta http-equiv="Refresh" content="0; url=/b"><p>soup', HTML, "page"
+    ),
+    "http://a.test/slow": Answer(
+        200, b'<meta http-equiv="Refresh" content="600; url=/b"><p>soup', HTML, "page"
+    ),
     "http://a.test/gone": Answer(404, PAGE.encode(), HTML, "missing"),
     "http://a.test/plain": Answer(200, b"soup", TEXT, "other"),
     "http://a.test/soft": Answer(200, b"<title>Not found</title>", HTML, "soft404"),
@@ -79,14 +85,25 @@ def test_page_is_read_and_judged_once(library, web):
 
 @pytest.mark.parametrize(
     ("path", "failure"),
-    [("gone", Failure("http_404")), ("plain", NOT_HTML), ("soft", None), ("moved", None)],
+    [
+        ("gone", Failure("http_404")),
+        ("plain", NOT_HTML),
+        ("soft", None),
+        ("moved", None),
+        ("refreshed", None),
+    ],
 )
 def test_failed_fetch_is_not_judged(library, path, failure):
     fetched = library.fetch(f"http://a.test/{path}", REWARDED)
     assert fetched.failure == failure
     assert (fetched.judged is not None and fetched.judged.is_missing) == (path == "soft")
-    assert fetched.location == ("/" if path == "moved" else None)
+    assert fetched.location == {"moved": "/", "refreshed": "http://a.test/b"}.get(path)
     assert not library._pack.titles
+
+
+def test_slow_refresh_is_not_followed(library):
+    assert library.fetch("http://a.test/slow", REWARDED).location is None
+    assert library._pack.titles == [""]
 
 
 def test_blind_policy_pays_no_judgement(library, web):
