@@ -20,7 +20,7 @@ from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.lab.webs.web import Answer, Web
 from tres_scrapy.links.code import Wordbook
 from tres_scrapy.page.copies import fingerprint
-from tres_scrapy.page.kind import is_soft_404
+from tres_scrapy.page.kind import is_soft_404, only_leads_on
 from tres_scrapy.page.language import decoded, encoding_of
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.judge import cues_of
@@ -136,7 +136,7 @@ def read_answer(
         return NOT_HTML
     encoding = encoding_of(answer.body, (headers.get("Content-Type") or b"").decode("latin-1"))
     delay, target = get_meta_refresh(HtmlResponse(url, body=answer.body, encoding=encoding))
-    if target and (delay or 0) < METAREFRESH_MAXDELAY:
+    if target and (delay or 0) < METAREFRESH_MAXDELAY and only_leads_on(answer.body):
         return target
     return read_page(
         decoded(answer.body, encoding, limits.html),

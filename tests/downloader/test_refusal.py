@@ -68,6 +68,16 @@ def test_start_of_page_shows_meta_refresh():
     assert middleware.process_response(Request(URL), moved).url == "http://a.test/b"
 
 
+@pytest.mark.parametrize(
+    ("follows_all", "links", "is_read"), [(True, 10, True), (True, 9, False), (False, 10, False)]
+)
+def test_a_page_of_its_own_is_read_though_it_refreshes(follows_all, links, is_read):
+    middleware = middleware_of(MetaRefreshes)
+    middleware.crawler.spider = Spider("x", follow_every_link=follows_all)
+    page = HtmlResponse(URL, body=REFRESH.body + b"<A href=/x>x</a>" * links, encoding="utf-8")
+    assert (middleware.process_response(Request(URL), page) is page) == is_read
+
+
 @pytest.mark.parametrize("host", ["\u4e2d" * 64 + ".test", "a." * 127 + "test"])
 def test_long_hosts_are_not_redirected_to(host, monkeypatch):
     monkeypatch.setattr("encodings.idna.ToASCII", None)  # must not be asked

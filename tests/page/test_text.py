@@ -174,6 +174,24 @@ def test_own_page_is_no_link() -> None:
     assert links(html) == ()
 
 
+@pytest.mark.parametrize(
+    ("content", "targets"),
+    [
+        ("0; url='/b?x=1'", ["http://a.test/b?x=1"]),
+        ("3;URL = http://b.test/", ["http://b.test/"]),
+        ("60", []),
+        ("60; url=", []),
+        ("60; url=/", []),  # the page itself
+        ("0; url=javascript:void(0)", []),
+        ("0; url=/a.png", []),
+    ],
+)
+def test_refresh_is_a_link(content: str, targets: list[str]) -> None:
+    html = f'<meta http-equiv=Refresh content="{content}"><a href=/c>more</a>'
+    links = read_page(html, "http://a.test/").links
+    assert links == (*(Link(target, "") for target in targets), Link("http://a.test/c", "more"))
+
+
 def test_a_base_element_moves_relative_links() -> None:
     html = "<base href='https://cdn.example.net/x/'><a href=y>Y</a>"
     assert links(html) == (Link("https://cdn.example.net/x/y", "Y"),)

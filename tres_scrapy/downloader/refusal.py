@@ -32,6 +32,7 @@ from twisted.internet.error import ConnectError, ConnectionDone, ConnectionLost
 from tres_scrapy.crawl.failure import REDIRECT_LIMIT, Failure, seconds_of
 from tres_scrapy.downloader.engine import CrawlEndsError, is_closing
 from tres_scrapy.downloader.request import LEASE, follows_links
+from tres_scrapy.page.kind import only_leads_on
 from tres_scrapy.url.canonical import MAX_HOST, has_long_host
 
 IGNORED: Final = "ignored"  # the kind of a request that another middleware refused
@@ -116,7 +117,9 @@ class Redirects(WithKind, RedirectMiddleware):
 class MetaRefreshes(WithKind, MetaRefreshMiddleware):
     """Scrapy's redirects by a meta element, whose limit has a kind.
 
-    Scrapy looks for the element in the first 4,096 characters, but decodes the whole page first.
+    A crawl that follows all links reads the page instead if it does not only lead to another. The
+    target may be gone, or be the page itself, which shows what is new in it every minute. Scrapy
+    looks for the element in the first 4,096 characters, but decodes the whole page first.
     """
 
     kind = REDIRECT_LIMIT.kind
@@ -125,6 +128,8 @@ class MetaRefreshes(WithKind, MetaRefreshMiddleware):
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
         if not isinstance(response, HtmlResponse):
+            return response
+        if follows_links(self.crawler.spider) and not only_leads_on(response.body):
             return response
         start = HtmlResponse(
             response.url,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tres_scrapy.page.place import tokenise
@@ -49,6 +50,18 @@ _MISSING = re.compile(
     r"|\b(?:no\s+longer|does\s*n[o'\u2019]t|cannot\s+be)\s+(?:exists?|available|found)\b",
     re.IGNORECASE,
 )
+
+
+ANCHOR: Final = re.compile(rb"<a\s", re.IGNORECASE)
+OWN_LINKS: Final = 10  # a page that only leads to another has fewer
+
+
+def only_leads_on(body: bytes) -> bool:
+    """Return whether a page with a meta refresh is no page of its own.
+
+    Others are moved, but still there, or show themselves again after a minute.
+    """
+    return next(islice(ANCHOR.finditer(body), OWN_LINKS - 1, None), None) is None
 
 
 class Content(NamedTuple):

@@ -74,6 +74,9 @@ BOILERPLATE: Final = (
 )
 LINKS: Final = "a[href], area[href]"
 FOLLOWED: Final = "a[href]:not([rel~=nofollow i]), area[href]:not([rel~=nofollow i])"
+REFRESH: Final = 'meta[http-equiv="refresh" i][content]'
+REFRESH_TARGET: Final = re.compile(r"""\burl\s*+=\s*+["']?([^"']++)""", re.IGNORECASE)
+NO_TARGET: Final = "data:,"  # is no link
 # A browser nests links only by way of other elements, such as a table or an object.
 NESTED: Final = "a[href] a[href]"
 NO_BASE: Final = "data:", "javascript:"
@@ -312,13 +315,21 @@ def _base(tree: LexborHTMLParser, url: str) -> str:
 def _outlinks(tree: LexborHTMLParser, base: str, wanted: str) -> Iterator[tuple[str, LexborNode]]:
     known: dict[str, str | None] = {}  # canonical URLs by what the page writes
     origin = base[: base.index("/", len("https://"))] if PLAIN_URL.fullmatch(base) else ""
-    for node in tree.css(wanted):
-        href = (node.attributes["href"] or "").strip()
+    for node in tree.css(f"{wanted}, {REFRESH}"):
+        href = _href(node)
         if href not in known:
             target = _clean(_absolute(base, origin, href))
             known[href] = target if target and may_be_page(target) else None
         if target := known[href]:
             yield target, node
+
+
+def _href(node: LexborNode) -> str:
+    """Return what a link, or a meta refresh, writes of its target."""
+    if node.tag != "meta":
+        return (node.attributes["href"] or "").strip()
+    said = REFRESH_TARGET.search(node.attributes["content"] or "")
+    return NO_TARGET if said is None else said[1].strip()
 
 
 def resolve(base: str, href: str) -> str | None:
