@@ -72,7 +72,7 @@ def test_start_of_page_shows_meta_refresh():
     ("follows_all", "links", "is_read"), [(True, 10, True), (True, 9, False), (False, 10, False)]
 )
 def test_a_page_of_its_own_is_read_though_it_refreshes(follows_all, links, is_read):
-    middleware = middleware_of(MetaRefreshes)
+    middleware = MetaRefreshes.from_crawler(get_crawler(Spider))
     middleware.crawler.spider = Spider("x", follow_every_link=follows_all)
     page = HtmlResponse(URL, body=REFRESH.body + b"<A href=/x>x</a>" * links, encoding="utf-8")
     assert (middleware.process_response(Request(URL), page) is page) == is_read
