@@ -10,12 +10,13 @@ from typing import Final
 import numpy as np
 from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
-from scrapy.settings.default_settings import METAREFRESH_MAXDELAY
+from scrapy.settings.default_settings import METAREFRESH_IGNORE_TAGS, METAREFRESH_MAXDELAY
 from scrapy.utils.response import get_meta_refresh
 
 from tres_scrapy.agent.policy_inputs import Kind
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
+from tres_scrapy.downloader.refusal import START
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.lab.webs.web import Answer, Web
 from tres_scrapy.links.code import Wordbook
@@ -25,6 +26,7 @@ from tres_scrapy.page.language import decoded, encoding_of
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.judge import cues_of
 from tres_scrapy.topic.pack import Judged, Pack
+from tres_scrapy.url.canonical import canonicalise
 
 MOST_KEPT = 150_000  # pages, some 10 KB each
 REDIRECTS: Final = (301, 302, 303, 307, 308)
@@ -135,8 +137,10 @@ def read_answer(
     if not issubclass(cls, HtmlResponse):
         return NOT_HTML
     encoding = encoding_of(answer.body, (headers.get("Content-Type") or b"").decode("latin-1"))
-    delay, target = get_meta_refresh(HtmlResponse(url, body=answer.body, encoding=encoding))
-    if target and (delay or 0) < METAREFRESH_MAXDELAY and only_leads_on(answer.body):
+    start = HtmlResponse(url, body=answer.body[:START], encoding=encoding)
+    delay, target = get_meta_refresh(start, METAREFRESH_IGNORE_TAGS)
+    is_soon = delay is not None and delay < METAREFRESH_MAXDELAY
+    if target and is_soon and canonicalise(target) and only_leads_on(answer.body, url, target):
         return target
     return read_page(
         decoded(answer.body, encoding, limits.html),

@@ -121,6 +121,14 @@ def test_corrected_fetch_counts_as_if_it_had_been_so(events, data):
         np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-3)
 
 
+@given(st.lists(st.floats(0, 1, width=32), min_size=11, max_size=30), st.integers(0, 99))
+def test_best_links_of_hosts_with_room_are_the_best_of_all(p, seed):
+    hosts = np.random.default_rng(seed).integers(0, 3, len(p))
+    best = sorted((max(LEAST, np.float32(each)) for each in p), reverse=True)[:10]
+    found = _yield_of_best(hosts, np.array(p, dtype=np.float32), np.full(len(p), 10))
+    assert found == pytest.approx(sum(best) / 10, abs=1e-6)
+
+
 def test_links_of_a_host_count_up_to_its_room():
     hosts = np.zeros(30, dtype=np.int32)
     hosts[15:] = 1

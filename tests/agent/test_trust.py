@@ -229,14 +229,18 @@ def test_sites_that_are_not_fetched_change_nothing_else(seed, width, stale):
     for _ in range(12):
         row = int(random.choice(store.pending_rows()))
         fetch(store, row, int(random.integers(1, 60)) ** 2, stale=random.random() < stale)
+        said = random.integers(0, len(store.ledger), int(random.integers(0, 9))).tolist()
+        new = int(random.integers(0, 40))
+        store.ledger.note_known(int(store["domain"][row]), Known(0, 0, 0, 99, new, tuple(said)))
         hosts = random.integers(0, 20 * width, int(random.integers(1, 6 * width))).tolist()
         add(store, row, *(f"http://{host}.test/{row}" for host in hosts))
     bodies, said = Bodies.of(store), store.ledger.said
     expected = excess_of(said, bodies, said.pages).of_domains(bodies)
     few, some = Bodies.of_fetched(store)
-    kept = np.flatnonzero(said.pages)
+    kept = np.union1d(np.flatnonzero(said.pages), said.firsts)
     assert some.pages.tolist() == said.pages[kept].tolist()
     assert few.depths[:-1].tolist() == bodies.depths[kept].tolist()
+    assert staleness_of(some, few) == pytest.approx(staleness_of(said, bodies)[kept])
     assert few.sums(some.pages).tolist() == bodies.sums(said.pages)[kept].tolist()
     is_seed = np.isin(np.arange(len(said.pages)), bodies.seeds)
     trust = trust_of(is_seed, bodies.links, bodies.degrees)[kept]

@@ -83,6 +83,23 @@ def test_crawler_skips_pytorch():
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
+@pytest.mark.slow
+def test_topic_from_keywords_skips_pytorch(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from tres_scrapy.config.limit import ReadingLimits; "
+        "from tres_scrapy.topic.judge import Source; "
+        "from tres_scrapy.topic.keyword import KeywordSet; "
+        "from tres_scrapy.topic.learning_judge import LearningTask; "
+        "from tres_scrapy.topic.topic_learner import open_topic; "
+        f"folder = Path({str(tmp_path)!r}); open_topic('soup', KeywordSet(['soup']), folder); "
+        "task = LearningTask(Path(), ReadingLimits(), folder=folder, name='soup', "
+        "keywords=('soup',)); judge = task.load(); judge.learn(); "
+        "judge([Source(b'<p>' + b'leek soup ' * 20, 'http://a.test/')]); judge.learn(); "
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
 def test_crawl_is_followed_by_report_and_explanation(tres, tmp_path, pages):
     pages.add("http://a.test/", FOOD.format("leek") + link("/2"))
     pages.add("http://a.test/2", FOOD.format("pea"))

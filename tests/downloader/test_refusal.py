@@ -20,6 +20,7 @@ from tres_scrapy.downloader.refusal import (
     failure_of,
     replace_middleware,
 )
+from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.downloader.robots import RobotsMiddleware
 
 URL = "http://a.test/"
@@ -69,13 +70,20 @@ def test_start_of_page_shows_meta_refresh():
 
 
 @pytest.mark.parametrize(
-    ("follows_all", "links", "is_read"), [(True, 10, True), (True, 9, False), (False, 10, False)]
+    ("follows_all", "links", "url", "meta", "is_read"),
+    [
+        (True, 10, URL, {LEASE: 0}, True),
+        (True, 9, URL, {LEASE: 0}, False),
+        (True, 0, "http://a.test/b", {LEASE: 0}, True),
+        (False, 10, URL, {LEASE: 0}, False),
+        (True, 10, URL, {}, False),
+    ],
 )
-def test_a_page_of_its_own_is_read_though_it_refreshes(follows_all, links, is_read):
+def test_a_page_of_its_own_is_read_though_it_refreshes(follows_all, links, url, meta, is_read):
     middleware = MetaRefreshes.from_crawler(get_crawler(Spider))
     middleware.crawler.spider = Spider("x", follow_every_link=follows_all)
-    page = HtmlResponse(URL, body=REFRESH.body + b"<A href=/x>x</a>" * links, encoding="utf-8")
-    assert (middleware.process_response(Request(URL), page) is page) == is_read
+    page = HtmlResponse(url, body=REFRESH.body + b"<A href=/x>x</a>" * links, encoding="utf-8")
+    assert (middleware.process_response(Request(url, meta=meta), page) is page) == is_read
 
 
 @pytest.mark.parametrize("host", ["\u4e2d" * 64 + ".test", "a." * 127 + "test"])

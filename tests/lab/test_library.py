@@ -23,6 +23,12 @@ ANSWERS = {
     "http://a.test/slow": Answer(
         200, b'<meta http-equiv="Refresh" content="600; url=/b"><p>soup', HTML, "page"
     ),
+    "http://a.test/read": Answer(
+        200,
+        b'<meta http-equiv="Refresh" content="0; url=/b">' + 10 * b"<a href=/c>c</a>",
+        HTML,
+        "page",
+    ),
     "http://a.test/gone": Answer(404, PAGE.encode(), HTML, "missing"),
     "http://a.test/plain": Answer(200, b"soup", TEXT, "other"),
     "http://a.test/soft": Answer(200, b"<title>Not found</title>", HTML, "soft404"),
@@ -101,8 +107,9 @@ def test_failed_fetch_is_not_judged(library, path, failure):
     assert not library._pack.titles
 
 
-def test_slow_refresh_is_not_followed(library):
-    assert library.fetch("http://a.test/slow", REWARDED).location is None
+@pytest.mark.parametrize("path", ["slow", "read"])
+def test_other_refreshes_are_not_followed(library, path):
+    assert library.fetch(f"http://a.test/{path}", REWARDED).location is None
     assert library._pack.titles == [""]
 
 

@@ -179,6 +179,8 @@ def test_own_page_is_no_link() -> None:
     [
         ("0; url='/b?x=1'", ["http://a.test/b?x=1"]),
         ("3;URL = http://b.test/", ["http://b.test/"]),
+        ("0; url=/it's-here", ["http://a.test/it's-here"]),
+        ("0; https://x.test/go?url=http://y.test/", []),
         ("60", []),
         ("60; url=", []),
         ("60; url=/", []),  # the page itself
@@ -190,6 +192,10 @@ def test_refresh_is_a_link(content: str, targets: list[str]) -> None:
     html = f'<meta http-equiv=Refresh content="{content}"><a href=/c>more</a>'
     links = read_page(html, "http://a.test/").links
     assert links == (*(Link(target, "") for target in targets), Link("http://a.test/c", "more"))
+
+
+def test_refresh_without_scripts_is_no_link() -> None:
+    assert links("<noscript><meta http-equiv=refresh content='0; url=/b'></noscript>") == ()
 
 
 def test_a_base_element_moves_relative_links() -> None:

@@ -159,7 +159,7 @@ def _log_odds(reward: float, *, is_front: bool) -> float:
 def _yield_of_best(hosts: Hosts, p: Values, room: NDArray[np.int32]) -> float:
     """Return the mean P(relevant) of the best HORIZON links; of a host, no more than its room."""
     if len(p) > HORIZON <= room.min():  # no host has more of the best than room
-        return float(np.maximum(np.partition(p, -HORIZON)[-HORIZON:], LEAST).mean())
+        return float(np.maximum(np.partition(p, -HORIZON)[-HORIZON:], LEAST).mean(dtype=np.float64))
     best = np.argsort(-p, kind="stable")
     by_host = best[np.argsort(hosts[best], kind="stable")]  # of each host the best first
     _, firsts, counts = np.unique(hosts[by_host], return_index=True, return_counts=True)

@@ -57,7 +57,7 @@ class Trust:
         self._store = store
         self._due = 0  # pages of the crawl
         self._excess = np.zeros(0)  # by domain
-        self._is_any = False  # above 0
+        self._has_excess = False  # whether any is above 0
 
     def excess(self, rows: Rows) -> NDArray[np.float32]:
         """Return which share of the pages of the bodies of samples [n] is beyond their trust.
@@ -70,13 +70,13 @@ class Trust:
             return np.zeros(len(rows), dtype=np.float32)
         if (pages := store.ledger.pages) >= self._due:
             bodies, said = Bodies.of_fetched(store)
-            self._is_any = bool(excess_of(said, bodies, said.pages).of_domains(bodies).any())
-            if self._is_any:  # domains that are not fetched have a share in it
+            self._has_excess = bool(excess_of(said, bodies, said.pages).of_domains(bodies).any())
+            if self._has_excess:  # domains that are not fetched hold trust and inherit excess
                 said, bodies = store.ledger.said, Bodies.of(store)
                 self._excess = excess_of(said, bodies, said.pages).of_domains(bodies)
             self._due = int(pages * GROWTH) + WAIT
         excess = np.zeros(len(rows), dtype=np.float32)
-        if not self._is_any:
+        if not self._has_excess:
             return excess
         places, sources = np.arange(len(rows)), rows
         while len(places):
@@ -201,7 +201,8 @@ def trust_of(is_seed: NDArray[np.bool_], links: Numbers, degrees: Numbers) -> Sh
     """Return the trust of domains [N], 1 in all, given `is_seed` [N] and links between them [2, m].
 
     A domain passes DAMPING of its trust on, in equal parts to its `degrees` links, and the rest to
-    the seeds; without links it gives all to them. Domains without links may be left out.
+    the seeds; without links it gives all to them. Domains without links may be left out, with
+    their trust.
     """
     sources, targets = links
     given = is_seed / max(1, is_seed.sum())

@@ -27,6 +27,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import BaseSettings
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.misc import load_object
+from scrapy.utils.response import get_meta_refresh
 from twisted.internet.error import ConnectError, ConnectionDone, ConnectionLost
 
 from tres_scrapy.crawl.failure import REDIRECT_LIMIT, Failure, seconds_of
@@ -117,9 +118,9 @@ class Redirects(WithKind, RedirectMiddleware):
 class MetaRefreshes(WithKind, MetaRefreshMiddleware):
     """Scrapy's redirects by a meta element, whose limit has a kind.
 
-    A crawl that follows all links reads the page instead if it does not only lead to another. The
-    target may be gone, or be the page itself, which shows what is new in it every minute. Scrapy
-    looks for the element in the first 4,096 characters, but decodes the whole page first.
+    A crawl that follows all links reads the page instead if it does not only lead to another: the
+    target, which becomes one of its links, may be gone, or be the page itself. Scrapy looks for the
+    element in the first 4,096 characters, but decodes the whole page first.
     """
 
     kind = REDIRECT_LIMIT.kind
@@ -129,8 +130,6 @@ class MetaRefreshes(WithKind, MetaRefreshMiddleware):
     ) -> Request | Response:
         if not isinstance(response, HtmlResponse):
             return response
-        if follows_links(self.crawler.spider) and not only_leads_on(response.body):
-            return response
         start = HtmlResponse(
             response.url,
             headers=response.headers,
@@ -138,6 +137,10 @@ class MetaRefreshes(WithKind, MetaRefreshMiddleware):
             encoding=response.encoding,
         )
         if LONG_HOST.search(unescape(start.text)):
+            return response
+        _, target = get_meta_refresh(start, self._ignore_tags)
+        is_of_crawl = LEASE in request.meta and follows_links(self.crawler.spider)
+        if target and is_of_crawl and not only_leads_on(response.body, response.url, target):
             return response
         answer = super().process_response(request, start, spider)
         return response if answer is start else answer

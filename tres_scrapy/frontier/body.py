@@ -74,12 +74,12 @@ class Bodies:
 
     @classmethod
     def of_fetched(cls, store: SampleStore) -> tuple[Self, Said]:
-        """Return the bodies of those sites that have pages or links, and what their pages say.
+        """Return the bodies of the sites that are seeds or have pages or links, and what they say.
 
         The others lead nowhere, so bodies are the same without them.
         """
         (finders, links, seeds), said = _graph(store), store.ledger.said
-        is_kept = said.pages > 0
+        is_kept = (said.pages > 0) | (said.stale > 0)
         for some in (seeds, links[0], said.domains, said.firsts):
             is_kept[some] = True
         place = np.cumsum(is_kept) - 1

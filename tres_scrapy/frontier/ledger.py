@@ -189,7 +189,7 @@ class DomainLedger:
         """Count a fetched page; this changes features 7 and 8 and counts towards the cap."""
         self._records["visits"][domain] += 1
         self._changed.add(domain)
-        self.count_unread(domain)
+        self._count_page(domain)
         if reward > 0:
             self.relevant_domains += not self._records["relevant"][domain]
             self._records["relevant"][domain] += 1
@@ -226,8 +226,7 @@ class DomainLedger:
 
     def count_unread(self, domain: int) -> None:
         """Count a page towards the cap that was fetched and is never booked."""
-        self._records["pages"][domain] += 1
-        self.pages += 1
+        self._count_page(domain)
 
     def give_up(self, domain: int) -> None:
         """Fetch no more of a domain."""
@@ -277,6 +276,10 @@ class DomainLedger:
             self._records["x"][some] = self._computed(some)
             self._changed.clear()
         return self._records["x"].take(domains, axis=0)
+
+    def _count_page(self, domain: int) -> None:
+        self._records["pages"][domain] += 1
+        self.pages += 1
 
     def _computed(self, domains: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return features 7 and 8 of domains from their counts, [n, 2]."""

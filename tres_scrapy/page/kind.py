@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tres_scrapy.page.place import tokenise
 from tres_scrapy.page.text import UNSEEN, Page, parse
+from tres_scrapy.url.canonical import canonicalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,12 +57,13 @@ ANCHOR: Final = re.compile(rb"<a\s", re.IGNORECASE)
 OWN_LINKS: Final = 10  # a page that only leads to another has fewer
 
 
-def only_leads_on(body: bytes) -> bool:
-    """Return whether a page with a meta refresh is no page of its own.
+def only_leads_on(body: bytes, url: str, target: str) -> bool:
+    """Return whether a page that a meta element refreshes to `target` is no page of its own.
 
-    Others are moved, but still there, or show themselves again after a minute.
+    Others have more anchors, and are moved but still there, or show themselves again.
     """
-    return next(islice(ANCHOR.finditer(body), OWN_LINKS - 1, None), None) is None
+    is_itself = canonicalise(target) == canonicalise(url)
+    return not is_itself and len([*islice(ANCHOR.finditer(body), OWN_LINKS)]) < OWN_LINKS
 
 
 class Content(NamedTuple):

@@ -131,13 +131,13 @@ def read_document(
 def start_module(module: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
     """Run one of our modules in a process with pipes; raise OSError if it cannot be started.
 
-    Libraries compute in one thread there, PyTorch too: its models are small.
+    Unless the environment says otherwise, libraries compute in one thread there, PyTorch too.
     """
     path = os.pathsep.join(place for place in sys.path if place)
     return subprocess.Popen(  # noqa: S603 - our own module, no shell
         [sys.executable, "-m", module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        env={"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path},
         **options,
     )

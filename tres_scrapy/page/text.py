@@ -74,8 +74,11 @@ BOILERPLATE: Final = (
 )
 LINKS: Final = "a[href], area[href]"
 FOLLOWED: Final = "a[href]:not([rel~=nofollow i]), area[href]:not([rel~=nofollow i])"
-REFRESH: Final = 'meta[http-equiv="refresh" i][content]'
-REFRESH_TARGET: Final = re.compile(r"""\burl\s*+=\s*+["']?([^"']++)""", re.IGNORECASE)
+REFRESH: Final = 'meta[http-equiv="refresh" i][content]:not(noscript *)'
+REFRESH_TARGET: Final = re.compile(
+    r"""[\s\d.]*+[;,]?\s*+url\s*+=\s*+(?:"([^"]++)|'([^']++)|([^"'].*+))""",
+    re.IGNORECASE,
+)
 NO_TARGET: Final = "data:,"  # is no link
 # A browser nests links only by way of other elements, such as a table or an object.
 NESTED: Final = "a[href] a[href]"
@@ -328,8 +331,8 @@ def _href(node: LexborNode) -> str:
     """Return what a link, or a meta refresh, writes of its target."""
     if node.tag != "meta":
         return (node.attributes["href"] or "").strip()
-    said = REFRESH_TARGET.search(node.attributes["content"] or "")
-    return NO_TARGET if said is None else said[1].strip()
+    said = REFRESH_TARGET.match(node.attributes["content"] or "")
+    return NO_TARGET if said is None else said[said.lastindex or 0].strip()
 
 
 def resolve(base: str, href: str) -> str | None:
