@@ -56,8 +56,7 @@ class Trust:
     def __init__(self, store: SampleStore) -> None:
         self._store = store
         self._due = 0  # pages of the crawl
-        self._excess = np.zeros(0)  # by domain
-        self._has_excess = False  # whether any is above 0
+        self._excess = np.zeros(0)  # by domain; empty if none has any
 
     def excess(self, rows: Rows) -> NDArray[np.float32]:
         """Return which share of the pages of the bodies of samples [n] is beyond their trust.
@@ -70,13 +69,14 @@ class Trust:
             return np.zeros(len(rows), dtype=np.float32)
         if (pages := store.ledger.pages) >= self._due:
             bodies, said = Bodies.of_fetched(store)
-            self._has_excess = bool(excess_of(said, bodies, said.pages).of_domains(bodies).any())
-            if self._has_excess:  # domains that are not fetched hold trust and inherit excess
+            self._excess = np.zeros(0)
+            if excess_of(said, bodies, said.pages).of_domains(bodies).any():
+                # domains that are not fetched hold trust and inherit excess
                 said, bodies = store.ledger.said, Bodies.of(store)
                 self._excess = excess_of(said, bodies, said.pages).of_domains(bodies)
             self._due = int(pages * GROWTH) + WAIT
         excess = np.zeros(len(rows), dtype=np.float32)
-        if not self._has_excess:
+        if not len(self._excess):
             return excess
         places, sources = np.arange(len(rows)), rows
         while len(places):

@@ -44,6 +44,8 @@ OF_A_PART: Final = re.compile(r"comment|form\b", re.IGNORECASE)  # the rest of t
 # Rendering helped if a page gained at least so much, and half of what it had before.
 WORDS_GAINED: Final = 30
 LINKS_GAINED: Final = 3
+ANCHOR: Final = re.compile(rb"<a\s", re.IGNORECASE)
+OWN_LINKS: Final = 10  # a page that only leads to another has fewer
 _LONG = 150  # words; a longer page has other content
 _NUMBER = re.compile(r"\b404\b")
 _MISSING = re.compile(
@@ -51,10 +53,6 @@ _MISSING = re.compile(
     r"|\b(?:no\s+longer|does\s*n[o'\u2019]t|cannot\s+be)\s+(?:exists?|available|found)\b",
     re.IGNORECASE,
 )
-
-
-ANCHOR: Final = re.compile(rb"<a\s", re.IGNORECASE)
-OWN_LINKS: Final = 10  # a page that only leads to another has fewer
 
 
 def only_leads_on(body: bytes, url: str, target: str) -> bool:

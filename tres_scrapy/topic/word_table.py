@@ -41,7 +41,6 @@ class WordTable:
         self._english = dict(zip(english.words, english.shares.tolist(), strict=True))
         self._vectors = vectors
         self._middle = middle
-        self._to_keywords = middle / (float(np.linalg.norm(middle)) or 1.0)
         self._ids: dict[str, int] = {}
         self._read: dict[int, _Read] = {}
         self._near = np.zeros(0)  # of the first words that were seen: cosines to the keywords
@@ -74,7 +73,8 @@ class WordTable:
         new = self.words[len(self._near) :]
         known = [place for place, word in enumerate(new) if word in self._vectors]
         cosines = np.zeros(len(new))
-        cosines[known] = self._vectors.unit(new) @ self._to_keywords
+        to_keywords = self._middle / (float(np.linalg.norm(self._middle)) or 1.0)
+        cosines[known] = self._vectors.unit(new) @ to_keywords
         self._near = np.append(self._near, cosines)
         return self._near[[self._ids[word] for word in words]]
 
